@@ -1,4 +1,5 @@
-//! An architecture outside weir: what it is to the compiler, what its extern does, and which way packets go.
+//! An architecture outside weir: what it is to the compiler, what its extern does, and which way
+//! packets go.
 //!
 //! `cargo run -p weir-stf --example own_architecture` runs the packet test beside this file.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]

@@ -1,9 +1,10 @@
 //! Tasks of this repository.
 //!
-//! `cargo xtask test` runs everything that must hold before a change lands and installs what the tests need
-//! beyond cargo, or says what is missing. `cargo xtask conformance` scores weir against the reference
-//! corpus. `cargo xtask tidy` checks house rules that no lint knows. `cargo xtask miri` and
-//! `cargo xtask loom` look for undefined behaviour and for interleavings that break an invariant.
+//! `cargo xtask test` runs everything that must hold before a change lands and installs what the
+//! tests need beyond cargo, or says what is missing. `cargo xtask conformance` scores weir against
+//! the reference corpus. `cargo xtask tidy` checks house rules that no lint knows. `cargo xtask
+//! miri` and `cargo xtask loom` look for undefined behaviour and for interleavings that break an
+//! invariant.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -12,6 +13,7 @@
 )]
 
 mod models;
+mod prose;
 mod tidy;
 mod tools;
 

@@ -1,26 +1,35 @@
 //! House rules as code. Each exception stands here with its reason.
 
+use crate::prose;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
 /// Lines of a source file beyond which there is a seam to be found; tests are not counted.
 const MAX_LINES: usize = 800;
-/// Crates that may have `unsafe` (each block says why): devices, machine code, tables that are read while they
-/// change, and the hand-written loops that compiled programs are compared with (prefetch, AVX-512).
-const UNSAFE_ALLOWED: &[&str] = &["weir-ceiling", "weir-io", "weir-jit", "weir-table"];
+/// Crates that may have `unsafe` (each block says why): devices, machine code, tables that are read
+/// while they change, and the hand-written loops that compiled programs are compared with
+/// (prefetch, AVX-512).
+const UNSAFE_ALLOWED: &[&str] = &["weir-baseline", "weir-io", "weir-jit", "weir-table"];
+
+/// What is wrong, each with its place.
+pub(crate) type Breaches = Vec<String>;
 
 /// Checks every rule and reports all breaches.
 pub fn check(root: &Path) -> Result<()> {
-    let mut breaches = Vec::new();
+    let mut breaches = Breaches::new();
     let mut files = Vec::new();
-    collect(&root.join("crates"), &mut files);
-    collect(&root.join("xtask"), &mut files);
+    collect(root, &mut files);
     for path in files {
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
         };
-        check_file(&name, &text, &mut breaches);
+        if name.ends_with(".md") {
+            prose::check_markdown(&name, &text, &mut breaches);
+        } else {
+            check_file(&name, &text, &mut breaches);
+            prose::check_source(&name, &text, &mut breaches);
+        }
     }
     if breaches.is_empty() {
         return Ok(());
@@ -33,16 +42,16 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in entries.flatten() {
         let path = entry.path();
         if path.is_dir() {
-            if path.file_name().is_some_and(|n| n != "target") {
+            if path.file_name().is_some_and(|n| n != "target" && n != ".git") {
                 collect(&path, files);
             }
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs" || e == "md") {
             files.push(path);
         }
     }
 }
 
-fn check_file(name: &str, text: &str, breaches: &mut Vec<String>) {
+fn check_file(name: &str, text: &str, breaches: &mut Breaches) {
     let is_test = name.contains("/tests/") || name.ends_with("tests.rs");
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
     let lines = code.lines().count();

@@ -29,8 +29,8 @@ fn is_root() -> bool {
     })
 }
 
-/// Installs what is missing where that is possible, else says how to get it. In CI a missing tool is an
-/// error; elsewhere the tests that need it say that they were left out.
+/// Installs what is missing where that is possible, else says how to get it. In CI a missing tool
+/// is an error; elsewhere the tests that need it say that they were left out.
 pub fn provide() -> Result<()> {
     let missing: Vec<&str> = TOOLS
         .iter()

@@ -1,4 +1,5 @@
-//! From the calls of a program to what an architecture does for them, and the engines that run its blocks.
+//! From the calls of a program to what an architecture does for them, and the engines that run its
+//! blocks.
 
 use crate::driver::Env;
 use crate::error::{LoadError, place};
@@ -21,8 +22,8 @@ pub struct Vocabulary<'a> {
 }
 
 impl Vocabulary<'_> {
-    /// What each call of a program does, by site. `op` knows what the architecture's own externs do, `from_user` what to
-    /// make of the embedder's.
+    /// What each call of a program does, by site. `op` knows what the architecture's own externs
+    /// do, `from_user` what to make of the embedder's.
     ///
     /// # Errors
     /// Everything that neither has.
@@ -99,7 +100,8 @@ impl Vocabulary<'_> {
     }
 }
 
-/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter where somebody listens.
+/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter where
+/// somebody listens.
 pub struct Engines {
     engine: Arc<dyn Executable>,
     interpreter: Interpreter,

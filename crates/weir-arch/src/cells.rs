@@ -2,14 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-/// log2 of the most cells of [`Cells::first`]: most arrays have no others, and these are found without asking where they are.
+/// log2 of the most cells of [`Cells::first`]: most arrays have no others, and these are found
+/// without asking where they are.
 const FIRST: u32 = 14;
 /// The fewest cells that lie first, if any.
 const FEWEST: u64 = 1 << 10;
 /// log2 of the cells of the pages that far cells come in.
 const PAGE: u32 = 10;
-/// Cells below this lie first or in chunks, each twice as large as the one before. Those of higher cells are found by hashing,
-/// so that a lone cell at the end of a huge array costs no more than a page.
+/// Cells below this lie first or in chunks, each twice as large as the one before. Those of higher
+/// cells are found by hashing, so that a lone cell at the end of a huge array costs no more than a
+/// page.
 const NEAR: u64 = 1 << 24;
 /// Arrays of more bytes than this are fetched before they are added to.
 const STAGED: usize = 128 << 10;
@@ -22,7 +24,8 @@ pub struct Cells<T> {
     initial: T,
     /// The first cells: as many as were needed so far.
     first: Vec<T>,
-    /// Chunk `k` holds the cells from `1 << FIRST << k` on, up to twice that; all of them or, if none was needed so far, none.
+    /// Chunk `k` holds the cells from `1 << FIRST << k` on, up to twice that; all of them or, if
+    /// none was needed so far, none.
     chunks: Vec<Vec<T>>,
     far: FxHashMap<u64, Vec<T>>,
 }
@@ -145,7 +148,8 @@ impl<T: Clone + Default> Cells<T> {
         }
     }
 
-    /// Changes many cells; positions beyond the end are left out. [`Cells::fetch`] should come first.
+    /// Changes many cells; positions beyond the end are left out. [`Cells::fetch`] should come
+    /// first.
     pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
         // Most arrays have no cells elsewhere, and then nobody need ask for each where it lies.
         let (first, mut elsewhere) = (&mut self.first[..], false);

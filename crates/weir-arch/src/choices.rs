@@ -1,8 +1,9 @@
 //! Everything a program leaves to chance goes through one object, so that a test can try all of it.
 //!
-//! `random`, the `random` hash, action selectors, meters and early random drop ask a [`Choices`] which of a number of
-//! outcomes to take, and offer the one that a real switch would take. [`Defaults`] takes that one;
-//! [`Script`] replays a list; [`enumerate`] runs something once per combination of outcomes.
+//! `random`, the `random` hash, action selectors, meters and early random drop ask a [`Choices`]
+//! which of a number of outcomes to take, and offer the one that a real switch would take.
+//! [`Defaults`] takes that one; [`Script`] replays a list; [`enumerate`] runs something once per
+//! combination of outcomes.
 
 use std::fmt;
 
@@ -123,8 +124,8 @@ pub struct Enumeration<R> {
     pub complete: bool,
 }
 
-/// Runs something once per combination of outcomes, at most `limit` times. `run` must start from the
-/// same state each time.
+/// Runs something once per combination of outcomes, at most `limit` times. `run` must start from
+/// the same state each time.
 pub fn enumerate<R>(limit: usize, mut run: impl FnMut(&mut dyn Choices) -> R) -> Enumeration<R> {
     let mut result = Enumeration {
         runs: Vec::new(),

@@ -1,8 +1,8 @@
 //! What an architecture and the switch around it ask of each other.
 //!
-//! An [`Architecture`] is a state machine without I/O, threads or clock: it is handed a packet and the
-//! time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are the
-//! switch's.
+//! An [`Architecture`] is a state machine without I/O, threads or clock: it is handed a packet and
+//! the time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are
+//! the switch's.
 
 use crate::choices::Choices;
 use crate::error::NotCompiled;
@@ -117,8 +117,8 @@ pub struct EgressPacket {
     pub tag: PacketTag,
 }
 
-/// What the traffic manager is told of a packet and tells egress, where architectures do not keep that in variables of
-/// the program.
+/// What the traffic manager is told of a packet and tells egress, where architectures do not keep
+/// that in variables of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handling {
     /// Egress sends it as it is.
@@ -192,7 +192,8 @@ pub struct QueueInfo {
     pub priority: u64,
 }
 
-/// Numbers that multicast groups and clone sessions may have, and sessions that are there from the beginning.
+/// Numbers that multicast groups and clone sessions may have, and sessions that are there from the
+/// beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicationRules {
     /// Numbers of groups.
@@ -201,7 +202,8 @@ pub struct ReplicationRules {
     pub sessions: RangeInclusive<u32>,
     /// Sessions that the control plane need not make, each with the port its clones go to.
     pub initial: &'static [(u32, u32)],
-    /// Numbers of the lists of ports that packets may exclude, and of the nodes; 0: packets exclude nothing.
+    /// Numbers of the lists of ports that packets may exclude, and of the nodes; 0: packets exclude
+    /// nothing.
     pub exclusions: u32,
     /// Packets may ask to be deflected where their queue is full.
     pub deflects: bool,
@@ -405,8 +407,8 @@ pub trait Architecture: Send + Sync {
         ReplicationRules::default()
     }
 
-    /// Whether a port is one of the architecture's own, which no device has and which is always there: packets for it are
-    /// never sent, but egress gives them another way.
+    /// Whether a port is one of the architecture's own, which no device has and which is always
+    /// there: packets for it are never sent, but egress gives them another way.
     fn is_internal(&self, _port: u32) -> bool {
         false
     }
@@ -429,8 +431,9 @@ pub trait Architecture: Send + Sync {
         self.fused()
     }
 
-    /// What a port does to a packet that has left a pipeline by [`FusedExit::Finish`](crate::FusedExit::Finish): changes its
-    /// bytes in place, and says how many of the first are not sent.
+    /// What a port does to a packet that has left a pipeline by
+    /// [`FusedExit::Finish`](crate::FusedExit::Finish): changes its bytes in place, and says how
+    /// many of the first are not sent.
     fn fused_finish(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
         0
     }
@@ -447,8 +450,8 @@ pub trait Architecture: Send + Sync {
         true
     }
 
-    /// An entry was hit that runs something or names no action: its action's index and data. Without direct resources that run at
-    /// every hit, that is what its profile or selector says.
+    /// An entry was hit that runs something or names no action: its action's index and data.
+    /// Without direct resources that run at every hit, that is what its profile or selector says.
     fn fused_hit(
         &self,
         env: &mut Env<'_>,
@@ -466,8 +469,8 @@ pub trait Architecture: Send + Sync {
         0
     }
 
-    /// A packet has left a pipeline for the driver: what is to be done with it. `values` are the variables that
-    /// the exit keeps; all others are as parsing the packet leaves them.
+    /// A packet has left a pipeline for the driver: what is to be done with it. `values` are the
+    /// variables that the exit keeps; all others are as parsing the packet leaves them.
     fn fused_exit(
         &self,
         _env: &mut Env<'_>,

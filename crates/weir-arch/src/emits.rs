@@ -14,8 +14,9 @@ pub(crate) struct Emit {
     pub always: bool,
 }
 
-/// The headers in the order in which they come, whatever way control takes; `None` where that cannot be said beforehand: a
-/// header is emitted twice or changed after that, or the deparser has a loop.
+/// The headers in the order in which they come, whatever way control takes; `None` where that
+/// cannot be said beforehand: a header is emitted twice or changed after that, or the deparser has
+/// a loop.
 pub(crate) fn emits(program: &Program, deparser: &Body) -> Option<Vec<Emit>> {
     let order = topological(deparser)?;
     let mut found: Vec<Emit> = Vec::new();
@@ -36,7 +37,8 @@ pub(crate) fn emits(program: &Program, deparser: &Body) -> Option<Vec<Emit>> {
     Some(found)
 }
 
-/// Blocks that control can reach, each before those that come after it; `None` where there is a loop.
+/// Blocks that control can reach, each before those that come after it; `None` where there is a
+/// loop.
 fn topological(body: &Body) -> Option<Vec<BlockId>> {
     let mut order = Vec::new();
     let mut done = HashSet::new();
@@ -114,8 +116,8 @@ pub(crate) fn any(body: &Body, test: impl Fn(&InstKind) -> bool) -> bool {
     blocks.any(|id| body.blocks[id].insts.iter().any(|i| test(&i.kind)))
 }
 
-/// Whether a deparser that has run in part may run once more from its beginning with what it has made of shared variables:
-/// it writes none that it has read before.
+/// Whether a deparser that has run in part may run once more from its beginning with what it has
+/// made of shared variables: it writes none that it has read before.
 pub(crate) fn is_repeatable(program: &Program, body: &Body) -> bool {
     let Some(order) = topological(body) else { return false };
     let shared: HashSet<VarId> = program

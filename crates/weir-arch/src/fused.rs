@@ -1,4 +1,5 @@
-//! The way of the plain packet as one pipeline, and how the driver takes over where a packet leaves it.
+//! The way of the plain packet as one pipeline, and how the driver takes over where a packet leaves
+//! it.
 
 use crate::driver::DropReason;
 use crate::error::LeftOut;

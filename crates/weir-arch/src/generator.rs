@@ -1,10 +1,13 @@
-//! Packet generators: applications that send packets out of a buffer into ingress, when a timer or an event triggers them.
+//! Packet generators: applications that send packets out of a buffer into ingress, when a timer or
+//! an event triggers them.
 //!
-//! There is one generator per pipe, as on the chips. It has no thread and no clock: it is told of events, says when it wants to send
-//! next, and is asked for what is due. The switch does that between all that leaves its queues.
+//! There is one generator per pipe, as on the chips. It has no thread and no clock: it is told of
+//! events, says when it wants to send next, and is asked for what is due. The switch does that
+//! between all that leaves its queues.
 //!
-//! A packet is a header of six bytes (which pipe and application, and of which batch; see `pktgen_*_header_t` in the architectures'
-//! files), what the trigger brought along, if it is so, and bytes of the buffer.
+//! A packet is a header of six bytes (which pipe and application, and of which batch; see
+//! `pktgen_*_header_t` in the architectures' files), what the trigger brought along, if it is so,
+//! and bytes of the buffer.
 
 mod application;
 mod change;
@@ -42,7 +45,8 @@ pub struct GeneratorModel {
     pub ports: RangeInclusive<u32>,
     /// First bytes of a packet that patterns are about.
     pub pattern_bytes: usize,
-    /// Generated packets carry these bytes behind their header; deparsers may give them, too. Else three of them are in the header.
+    /// Generated packets carry these bytes behind their header; deparsers may give them, too. Else
+    /// three of them are in the header.
     pub brings_context: bool,
     /// Gaps are from the end of a packet to the next, not from its beginning.
     pub gaps_from_end: bool,
@@ -159,8 +163,8 @@ impl Generators {
         &self.model
     }
 
-    /// Whether timers and ports trigger here, and not only packets: where several switches have the same applications, one
-    /// of them is to do that.
+    /// Whether timers and ports trigger here, and not only packets: where several switches have the
+    /// same applications, one of them is to do that.
     pub fn set_leader(&mut self, on: bool) {
         self.is_leader = on;
         self.refresh();
@@ -176,7 +180,8 @@ impl Generators {
         within("application", app.into(), u64::from(self.model.applications) - 1)
     }
 
-    /// Gives a pipe an application in place of what it had at this number; its timer starts now. Its counts stay.
+    /// Gives a pipe an application in place of what it had at this number; its timer starts now.
+    /// Its counts stay.
     ///
     /// # Errors
     /// There is no such pipe or application, or something of it is beyond what the generator has.
@@ -302,7 +307,8 @@ impl Generators {
         self.ports.get(&port).copied().unwrap_or_default()
     }
 
-    /// Sets one of the masks of a pipe: bits of local ports whose going down triggers applications with this mask.
+    /// Sets one of the masks of a pipe: bits of local ports whose going down triggers applications
+    /// with this mask.
     ///
     /// # Errors
     /// There is no such pipe or mask, or the chip has none.

@@ -1,9 +1,10 @@
-//! Hash and checksum algorithms: those of v1model as bmv2 computes them, and those that other architectures have besides.
+//! Hash and checksum algorithms: those of v1model as bmv2 computes them, and those that other
+//! architectures have besides.
 
 use serde::{Deserialize, Serialize};
 
-/// Parameters of a CRC, in the notation of the usual catalogues (polynomial without its top bit, not
-/// reflected).
+/// Parameters of a CRC, in the notation of the usual catalogues (polynomial without its top bit,
+/// not reflected).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CrcParameters {
     /// Width of the CRC in bits, 1 to 64.
@@ -166,7 +167,8 @@ impl Algorithm {
         Algorithm::Xor16,
     ];
 
-    /// A number for it, for [`Algorithm::from_number`]; `None` for those that v1model does not have.
+    /// A number for it, for [`Algorithm::from_number`]; `None` for those that v1model does not
+    /// have.
     pub(crate) fn number(self) -> Option<u32> {
         Self::ALL.iter().position(|a| *a == self).map(|at| at as u32)
     }
@@ -260,7 +262,8 @@ pub fn xor32(data: &[u8]) -> u32 {
     data.chunks(4).fold(0, |a, c| a ^ word(c))
 }
 
-/// Every bit of the input changes about half of those of the result: FNV-1a, and the finish of SplitMix64.
+/// Every bit of the input changes about half of those of the result: FNV-1a, and the finish of
+/// SplitMix64.
 fn spread(data: &[u8]) -> u64 {
     let sum = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |a, b| {
         (a ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)

@@ -1,12 +1,13 @@
 //! Architectures: which blocks of a program run in which order, and what its externs mean.
 //!
-//! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes an [`Architecture`] of a
-//! compiled program: a state machine that takes a packet and the time, and answers with what is to be
-//! done ([`Action`]). v1model is run as simple_switch runs it ([`V1Model`] says where not), PSA as its specification says
-//! ([`Psa`]), TNA and T2NA as the chips do ([`Tna`] says where not).
+//! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes
+//! an [`Architecture`] of a compiled program: a state machine that takes a packet and the time, and
+//! answers with what is to be done ([`Action`]). v1model is run as simple_switch runs it
+//! ([`V1Model`] says where not), PSA as its specification says ([`Psa`]), TNA and T2NA as the chips
+//! do ([`Tna`] says where not).
 //!
-//! What this crate does not do: it has no ports, no queues, no replication lists, no clone sessions,
-//! no clock and no threads: those are the switch's. It knows no control-plane protocol.
+//! What this crate does not do: it has no ports, no queues, no replication lists, no clone
+//! sessions, no clock and no threads: those are the switch's. It knows no control-plane protocol.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -49,10 +50,10 @@ mod weave;
 
 /// What architectures are made of: of use to those that are defined outside this crate, too.
 ///
-/// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its blocks, what each call does
-/// (resolved by a [`kit::Vocabulary`]), and the variables that it sets and reads. While a block runs, a
-/// [`kit::Service`] does what tables and stateful externs have in common ([`Env::service`] lends it).
-/// `examples/own_architecture` is one.
+/// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its blocks, what each call
+/// does (resolved by a [`kit::Vocabulary`]), and the variables that it sets and reads. While a
+/// block runs, a [`kit::Service`] does what tables and stateful externs have in common
+/// ([`Env::service`] lends it). `examples/own_architecture` is one.
 pub mod kit {
     pub use crate::calls::{Engines, Vocabulary, block_with_role, note};
     pub use crate::load::{HANDLES, argument, enum_index, member, number, profile, register, scalar, state_of, unit};

@@ -56,8 +56,8 @@ pub fn unit(value: Option<&ConstValue>) -> Unit {
 /// Cells per entry handle: as many as there are handles, and number 0 for the default entry.
 pub const HANDLES: u64 = 1 << 32;
 
-/// A register array whose cells have the type and start as `initial` says, or as zeros. One of [`HANDLES`] has a cell for each
-/// entry of a table.
+/// A register array whose cells have the type and start as `initial` says, or as zeros. One of
+/// [`HANDLES`] has a cell for each entry of a table.
 #[must_use]
 pub fn register(program: &Program, ty: &TypeSpec, size: u64, initial: Option<&ConstValue>) -> Resource {
     let widths: Vec<u32> = scalars(ty, "").into_iter().map(|(_, w)| w).collect();
@@ -203,8 +203,9 @@ fn action_property(table: &weir_ir::Table, name: &str) -> Option<ActionCall> {
     })
 }
 
-/// The state of a program whose instances have these resources. `selectors` are the extern types that are action
-/// selectors, `empty_group` is the table property that says what an empty group does.
+/// The state of a program whose instances have these resources. `selectors` are the extern types
+/// that are action selectors, `empty_group` is the table property that says what an empty group
+/// does.
 #[must_use]
 pub fn state_of(
     program: &Program,

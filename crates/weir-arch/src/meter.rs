@@ -101,9 +101,9 @@ impl Meter {
         self.filled_ns = self.filled_ns.max(now_ns);
     }
 
-    /// The colour of a packet of this many tokens; takes the tokens. It is no better than `before`, what an earlier meter
-    /// said of the packet (green: the meter is colour-blind). `force` overrides the colour (and takes what that colour
-    /// takes, as far as it is there).
+    /// The colour of a packet of this many tokens; takes the tokens. It is no better than `before`,
+    /// what an earlier meter said of the packet (green: the meter is colour-blind). `force`
+    /// overrides the colour (and takes what that colour takes, as far as it is there).
     pub fn execute(&mut self, tokens: u64, now_ns: u64, before: Color, force: impl FnOnce(Color) -> Color) -> Color {
         let Some(config) = self.config else {
             return Color::Green;
@@ -126,7 +126,8 @@ impl Meter {
         color
     }
 
-    /// A packet to which this colour was given has turned out to have so many tokens, not those that were taken for it.
+    /// A packet to which this colour was given has turned out to have so many tokens, not those
+    /// that were taken for it.
     pub fn correct(&mut self, color: Color, taken: u64, tokens: u64) {
         let Some(config) = self.config else { return };
         let correct = |bucket: u128, burst: u64| {

@@ -1,4 +1,5 @@
-//! The cells of register arrays: words, one after the other, so that compiled code reads and writes them itself.
+//! The cells of register arrays: words, one after the other, so that compiled code reads and writes
+//! them itself.
 
 use crate::cells::Cells;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use weir_ir::pipeline::FlatCells;
 use weir_ir::{Bits, TableId};
 use weir_table::memory::zeroed_words;
 
-/// Arrays of no more words than this lie in memory as a whole once code works on them: 1 GiB, of which the system gives what is
-/// touched. Of larger ones, which no device has, code asks for their cells.
+/// Arrays of no more words than this lie in memory as a whole once code works on them: 1 GiB, of
+/// which the system gives what is touched. Of larger ones, which no device has, code asks for their
+/// cells.
 const FLAT_WORDS: u64 = 1 << 27;
 /// Arrays of no more words than this do so once they are written.
 const SMALL_WORDS: u64 = 1 << 20;
@@ -43,7 +45,8 @@ pub struct Progress {
 }
 
 impl RegisterArray {
-    /// An array of `size` cells, each of scalars with these widths, that start as `initial` says or as zeros.
+    /// An array of `size` cells, each of scalars with these widths, that start as `initial` says or
+    /// as zeros.
     #[must_use]
     pub fn new(widths: Vec<u32>, size: u64, initial: &[Bits]) -> Self {
         let stride = widths.iter().map(|&w| words(w)).sum();
@@ -58,7 +61,8 @@ impl RegisterArray {
         array
     }
 
-    /// The same with a cell for each handle that an entry of a table may have: in memory lie those that entries have had.
+    /// The same with a cell for each handle that an entry of a table may have: in memory lie those
+    /// that entries have had.
     #[must_use]
     pub fn of_entries(widths: Vec<u32>, initial: &[Bits]) -> Self {
         let mut array = RegisterArray::new(widths, crate::load::HANDLES, initial);
@@ -115,7 +119,8 @@ impl RegisterArray {
         scalars.collect()
     }
 
-    /// Writes a cell's scalars, truncated or extended to their widths. Whether there is such a cell.
+    /// Writes a cell's scalars, truncated or extended to their widths. Whether there is such a
+    /// cell.
     pub fn write(&mut self, index: u64, values: &[Bits]) -> bool {
         let cell = self.packed(values);
         self.cells.set(index, &cell)
@@ -165,13 +170,15 @@ impl RegisterArray {
 pub struct WordCells {
     size: u64,
     stride: usize,
-    /// What all cells held at the very first. In memory is what differs from it, so that memory that nobody has touched is right.
+    /// What all cells held at the very first. In memory is what differs from it, so that memory
+    /// that nobody has touched is right.
     base: Vec<u64>,
     /// What a cell never written holds.
     initial: Vec<u64>,
     /// There are only as many cells in one place as somebody has asked for.
     grows: bool,
-    /// Cells in one place, from the first on, and [`FlatCells::SPARE`] behind them, once somebody needs them there.
+    /// Cells in one place, from the first on, and [`FlatCells::SPARE`] behind them, once somebody
+    /// needs them there.
     flat: Option<Arc<[AtomicU64]>>,
     /// The other cells that were written; an empty one was not.
     far: Cells<Vec<u64>>,
@@ -192,7 +199,8 @@ impl Clone for WordCells {
     }
 }
 
-/// As many words, of which the first are these. What is zero is not written, as memory that is not written takes no room.
+/// As many words, of which the first are these. What is zero is not written, as memory that is not
+/// written takes no room.
 fn copied(words: &[AtomicU64], length: usize) -> Arc<[AtomicU64]> {
     let copy = zeroed_words(length);
     for (to, from) in copy.iter().zip(words) {
@@ -240,8 +248,8 @@ impl WordCells {
         self.flat.as_ref().map_or(0, cells) as u64
     }
 
-    /// The cells as [`FlatCells`] says, at least so many where they grow; they stay where they are until the array grows or is
-    /// replaced. `None`: the array is too large for that.
+    /// The cells as [`FlatCells`] says, at least so many where they grow; they stay where they are
+    /// until the array grows or is replaced. `None`: the array is too large for that.
     pub fn flat(&mut self, cells: u64) -> Option<&Arc<[AtomicU64]>> {
         let wanted = match self.grows {
             true => cells.min(FLAT_WORDS / self.stride.max(1) as u64),

@@ -18,7 +18,8 @@ pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRA
 pub struct Registration {
     /// What the compiler must know.
     pub target: Target,
-    /// The scalar that holds the port a packet came in at: the role of its group, and its path there.
+    /// The scalar that holds the port a packet came in at: the role of its group, and its path
+    /// there.
     pub ingress_port: (&'static str, &'static str),
     /// What it reads of a program's variables by itself: see [`observes`].
     pub observes: fn(&Program) -> Observer,
@@ -114,8 +115,8 @@ pub fn advice(program: &Program) -> Vec<Advice> {
     find(program).map_or(Vec::new(), |a| (a.advise)(program))
 }
 
-/// Whether an architecture reads a scalar of a shared group by itself, besides what the program's code
-/// reads. The passes of weir-ir may drop everything else that no code reads.
+/// Whether an architecture reads a scalar of a shared group by itself, besides what the program's
+/// code reads. The passes of weir-ir may drop everything else that no code reads.
 #[must_use]
 pub fn observes(program: &Program) -> Observer {
     match find(program) {
@@ -124,15 +125,16 @@ pub fn observes(program: &Program) -> Observer {
     }
 }
 
-/// How many bits a program has for the number of the port a packet comes in at, at most 32: a switch's ports have no
-/// more.
+/// How many bits a program has for the number of the port a packet comes in at, at most 32: a
+/// switch's ports have no more.
 #[must_use]
 pub fn port_bits(program: &Program) -> u32 {
     let var = find(program).and_then(|a| program.shared_var(a.ingress_port.0, a.ingress_port.1));
     var.map_or(32, |v| program.vars[v].ty.width().min(32))
 }
 
-/// What ports may be given for the program's parsers to read; `None`: its architecture has nothing like that.
+/// What ports may be given for the program's parsers to read; `None`: its architecture has nothing
+/// like that.
 #[must_use]
 pub fn port_metadata(program: &Program) -> Option<&'static PortMetadataSpec> {
     find(program).and_then(|a| a.target.control.port_metadata.as_ref())

@@ -1,9 +1,9 @@
 //! A parser over what a deparser has emitted: nothing is put together to be taken apart again.
 //!
-//! At each point of the egress parser it is known how many of the emitted headers are behind it. Extracting takes the next
-//! one that was emitted; if that is of the same layout its fields are copied, or the egress header simply is the ingress
-//! header from there on. Where the layouts differ, or the parser wants more than was emitted, the driver deparses
-//! and goes on.
+//! At each point of the egress parser it is known how many of the emitted headers are behind it.
+//! Extracting takes the next one that was emitted; if that is of the same layout its fields are
+//! copied, or the egress header simply is the ingress header from there on. Where the layouts
+//! differ, or the parser wants more than was emitted, the driver deparses and goes on.
 
 use crate::emits::Emit;
 use crate::weave::Weave;
@@ -15,7 +15,8 @@ use weir_ir::{
     VarId,
 };
 
-/// A point of the egress parser: block, instruction, and how many of the emitted headers are behind it.
+/// A point of the egress parser: block, instruction, and how many of the emitted headers are behind
+/// it.
 type Point = (BlockId, usize, usize);
 
 /// Branches that the egress parser may become at most.
@@ -47,7 +48,8 @@ struct Explored {
     pairs: BTreeSet<(usize, HeaderId)>,
     /// Emitted headers behind the parser where it ends.
     ends: BTreeSet<usize>,
-    /// Points at which variables are read or written: the variable, headers behind, whether written.
+    /// Points at which variables are read or written: the variable, headers behind, whether
+    /// written.
     touched: HashSet<(VarId, usize, bool)>,
     /// The driver may have to take over.
     leaves: bool,
@@ -117,7 +119,8 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
     explored
 }
 
-/// Egress headers that are ingress headers from where they are parsed on: position of the emitted header, egress header.
+/// Egress headers that are ingress headers from where they are parsed on: position of the emitted
+/// header, egress header.
 pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     let explored = explore(program, parser, emits);
     let fits = |&&(at, header): &&(usize, HeaderId)| {
@@ -125,7 +128,8 @@ pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(
         let instance = &program.headers[header];
         let calm = explored.touched.iter().all(|&(var, behind, writes)| {
             let mine = var == instance.valid || instance.fields.contains(&var);
-            // Before it is parsed it is invalid; and the driver may still want it as ingress left it.
+            // Before it is parsed it is invalid; and the driver may still want it as ingress left
+            // it.
             !mine || (behind > at && !(writes && explored.leaves))
         });
         let always = emits[at].always && explored.ends.iter().all(|end| *end > at);

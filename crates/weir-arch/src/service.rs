@@ -109,8 +109,8 @@ impl Service<'_> {
         set.is_some_and(|s| s.lookup(keys).is_some())
     }
 
-    /// The action an entry leads to. A member or group that is gone leads to the table's default action, an empty group to
-    /// the table's action for empty groups, if it has one.
+    /// The action an entry leads to. A member or group that is gone leads to the table's default
+    /// action, an empty group to the table's action for empty groups, if it has one.
     fn resolve_action(&mut self, table: TableId, action: &EntryAction, keys: &[Bits]) -> (usize, Arc<[Bits]>) {
         let mut empty = false;
         let member = match action {
@@ -188,8 +188,8 @@ impl Service<'_> {
         self.state.count(id, index, self.bytes);
     }
 
-    /// The colour of the packet at an index of a meter, or for an entry of a direct one; `before` is what an earlier
-    /// meter said of it. `None` beyond its end.
+    /// The colour of the packet at an index of a meter, or for an entry of a direct one; `before`
+    /// is what an earlier meter said of it. `None` beyond its end.
     pub fn meter(&mut self, id: ExternId, index: u64, before: Color) -> Option<Color> {
         let Some(Resource::Meter(unit, cells) | Resource::DirectMeter(unit, cells)) =
             self.state.resources.get_mut(id.index())
@@ -202,7 +202,8 @@ impl Service<'_> {
         Some(execute(meter, tokens, now_ns, before, choices))
     }
 
-    /// A sample smoothed by a filter at an index, or for an entry of a direct one; `None` beyond its end.
+    /// A sample smoothed by a filter at an index, or for an entry of a direct one; `None` beyond
+    /// its end.
     pub fn smooth(&mut self, id: ExternId, index: u64, sample: u64) -> Option<u64> {
         match self.state.resources.get_mut(id.index()) {
             Some(Resource::Lpf(cells)) => Some(cells.get_mut(index)?.execute(sample, self.now_ns)),
@@ -210,7 +211,8 @@ impl Service<'_> {
         }
     }
 
-    /// Whether early random drop at an index, or for an entry of a direct one, drops the packet; not beyond its end.
+    /// Whether early random drop at an index, or for an entry of a direct one, drops the packet;
+    /// not beyond its end.
     pub fn drops_early(&mut self, id: ExternId, index: u64, value: u64) -> bool {
         let Some(Resource::Wred(cells)) = self.state.resources.get_mut(id.index()) else {
             return false;
@@ -243,8 +245,8 @@ impl Service<'_> {
         }
     }
 
-    /// A number from `low` to `high`, both included, of the width of `low`; `None` where there is none. Ranges are taken
-    /// modulo 2^64.
+    /// A number from `low` to `high`, both included, of the width of `low`; `None` where there is
+    /// none. Ranges are taken modulo 2^64.
     pub fn random(&mut self, low: &Bits, high: &Bits) -> Option<Bits> {
         if low.cmp_unsigned(high).is_gt() {
             return None;

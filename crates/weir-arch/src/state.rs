@@ -181,7 +181,8 @@ pub struct State {
     custom_crc_set: (bool, bool),
     /// Widths of the custom CRCs that the program uses.
     pub(crate) custom_crcs: Vec<u32>,
-    /// What the control plane says of ports, as the bytes that parsers see, where the architecture has such.
+    /// What the control plane says of ports, as the bytes that parsers see, where the architecture
+    /// has such.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
     /// Packet generators, where the architecture has such.
     pub generators: Option<Box<Generators>>,
@@ -190,7 +191,8 @@ pub struct State {
     /// Bytes of the frame check sequence: counts of bytes include them, packets do not have them.
     frame_check: u64,
     random: u64,
-    /// A table or value set was lent to be changed, or members of selectors came or went with their ports.
+    /// A table or value set was lent to be changed, or members of selectors came or went with their
+    /// ports.
     touched: bool,
 }
 
@@ -291,8 +293,9 @@ impl State {
         self.tables.get_mut(id.index())
     }
 
-    /// Whether tables or value sets may have been changed since this was asked last: one question for all of them, where each is asked whether it was
-    /// ([`Table::has_changed`]) only if so. For whoever takes changes over to machine code, and nobody else: an answer is given once.
+    /// Whether tables or value sets may have been changed since this was asked last: one question
+    /// for all of them, where each is asked whether it was ([`Table::has_changed`]) only if so. For
+    /// whoever takes changes over to machine code, and nobody else: an answer is given once.
     #[inline]
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
@@ -361,7 +364,8 @@ impl State {
         }
     }
 
-    /// A packet that a meter of bytes has given a colour has turned out to have so many, not those that were taken for it.
+    /// A packet that a meter of bytes has given a colour has turned out to have so many, not those
+    /// that were taken for it.
     pub fn correct_meter(&mut self, id: ExternId, index: u64, color: Color, taken: u64, bytes: u64) {
         if let Some(Resource::Meter(Unit::Bytes, cells) | Resource::DirectMeter(Unit::Bytes, cells)) =
             self.resources.get_mut(id.index())
@@ -403,8 +407,8 @@ impl State {
         }
     }
 
-    /// The cells of a register where they lie, if it is small enough to lie in one place; of those of entries as many as there may
-    /// be handles.
+    /// The cells of a register where they lie, if it is small enough to lie in one place; of those
+    /// of entries as many as there may be handles.
     pub fn register_cells(&mut self, id: ExternId) -> Option<&Arc<[AtomicU64]>> {
         let State { tables, resources, .. } = self;
         let Some(Resource::Register(register)) = resources.get_mut(id.index()) else {
@@ -425,7 +429,8 @@ impl State {
         }
     }
 
-    /// Adds packets to the direct counters of the entries they hit: handles and bytes. [`State::fetch_counts`] should come first.
+    /// Adds packets to the direct counters of the entries they hit: handles and bytes.
+    /// [`State::fetch_counts`] should come first.
     pub fn count_hits(&mut self, table: TableId, hits: impl Iterator<Item = (u32, u64)> + Clone) {
         let State { tables, resources, .. } = self;
         let Some(state) = tables.get(table.index()) else { return };
@@ -450,7 +455,8 @@ impl State {
         }
     }
 
-    /// Hits of these entries will be counted soon: asks for what that reads, where it may not be in the cache.
+    /// Hits of these entries will be counted soon: asks for what that reads, where it may not be in
+    /// the cache.
     pub fn fetch_counts(&self, table: TableId, handles: impl Iterator<Item = u32> + Clone) {
         let Some(state) = self.tables.get(table.index()) else {
             return;
@@ -462,7 +468,8 @@ impl State {
         }
     }
 
-    /// A port came up or went down: what watches it takes part in the choices of selectors or does not.
+    /// A port came up or went down: what watches it takes part in the choices of selectors or does
+    /// not.
     pub fn port_changed(&mut self, port: u32, is_down: bool) {
         self.touched = true;
         for resource in &mut self.resources {
@@ -522,8 +529,8 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Names (paths below `prefix`) and widths of the scalars of a type, in order. A header has no scalar
-/// for its validity here. A varbit counts with its largest width.
+/// Names (paths below `prefix`) and widths of the scalars of a type, in order. A header has no
+/// scalar for its validity here. A varbit counts with its largest width.
 #[must_use]
 pub fn scalars(ty: &TypeSpec, prefix: &str) -> Vec<(String, u32)> {
     let below = |name: &str| {

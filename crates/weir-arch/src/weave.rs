@@ -26,7 +26,8 @@ pub(crate) use exits::{Ends, driver, drop, finish, queue, recirculate, transmit}
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
 /// The call that is [`Pseudo::Sum`].
 pub(crate) const SUM: &str = "$internet_sum";
-/// Bits of a sum that more is added to: whole words, so that what comes after it lies in the words of the sum as it did.
+/// Bits of a sum that more is added to: whole words, so that what comes after it lies in the words
+/// of the sum as it did.
 pub(crate) const SUM_WIDTH: u32 = 64;
 
 /// State of the generator of random numbers, for the order of calls.
@@ -144,7 +145,8 @@ impl Weaver {
         }
     }
 
-    /// Goes on in a new block where the condition holds, and in another one where not; gives that one.
+    /// Goes on in a new block where the condition holds, and in another one where not; gives that
+    /// one.
     pub(crate) fn branch(&mut self, condition: Operand) -> BlockId {
         let (then, otherwise) = (self.block(), self.block());
         self.end(Terminator::Branch {
@@ -207,8 +209,8 @@ impl Weaver {
         }
     }
 
-    /// What a parser's outcome leaves: the error in a field, and the host told of it. `accepted` and `rejected` are where
-    /// the parser's ways end; goes on behind both.
+    /// What a parser's outcome leaves: the error in a field, and the host told of it. `accepted`
+    /// and `rejected` are where the parser's ways end; goes on behind both.
     pub(crate) fn parsed(&mut self, accepted: BlockId, rejected: BlockId, error: VarId, field: Option<VarId>) {
         let parsed = self.block();
         self.at = accepted;
@@ -258,7 +260,8 @@ impl Weaver {
         ty.varbit_field().is_none() && ty.fixed_width().is_multiple_of(8)
     }
 
-    /// The call of an assertion: only what fails is the host's business, which ends the packet's way.
+    /// The call of an assertion: only what fails is the host's business, which ends the packet's
+    /// way.
     pub(crate) fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let (fails, holds) = (self.block(), self.block());
@@ -538,7 +541,8 @@ fn internet_checksum(argument: Option<&ArgValue>) -> u16 {
     hash::csum16(&hash_input(argument, None))
 }
 
-/// A call of the host's that touches no metadata behind its arguments. `state`: what packets must come to in order.
+/// A call of the host's that touches no metadata behind its arguments. `state`: what packets must
+/// come to in order.
 pub(crate) fn host(state: Option<u32>) -> CallKind {
     CallKind::Host {
         reads: Vec::new(),

@@ -1,13 +1,14 @@
 //! Writes entries at a steady rate: inserts, modifies and deletes, each acknowledged by the target.
 //!
-//! `paced_writes p4runtime|bfrt ADDRESS TABLE ACTION [--rate N] [--seconds N] [--batch N] [--lanes N] [--entries N]
-//! [--first N] [--atomic]`
+//! `paced_writes p4runtime|bfrt ADDRESS TABLE ACTION [--rate N] [--seconds N] [--batch N] [--lanes
+//! N] [--entries N] [--first N] [--atomic]`
 //!
-//! The keys of the table are exact, the parameters of the action numbers. Entries have the keys `--first`, `--first` + 1, …;
-//! each is inserted with parameters of 1, modified once to 2 by the next request, and deleted when about `--entries` later ones
-//! are there. Several lanes have one request each in flight; each has keys of its own, so that what becomes of an entry does
-//! not depend on the order in which the target does requests. What is left at the end is taken away. Exits with 1 if an update
-//! failed.
+//! The keys of the table are exact, the parameters of the action numbers. Entries have the keys
+//! `--first`, `--first` + 1, …; each is inserted with parameters of 1, modified once to 2 by the
+//! next request, and deleted when about `--entries` later ones are there. Several lanes have one
+//! request each in flight; each has keys of its own, so that what becomes of an entry does not
+//! depend on the order in which the target does requests. What is left at the end is taken away.
+//! Exits with 1 if an update failed.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use serde_json::json;
@@ -103,7 +104,8 @@ impl Templates {
         })
     }
 
-    /// The numbers of an entry: its key, spread over the fields, and the same value for all parameters.
+    /// The numbers of an entry: its key, spread over the fields, and the same value for all
+    /// parameters.
     fn numbers(&self, key: u64, params: usize, value: u128) -> Vec<u128> {
         let mut rest = u128::from(key);
         let mut numbers = vec![value; self.keys.len() + params];
@@ -176,7 +178,8 @@ async fn lane(
     if arguments.is_atomic {
         batch = batch.atomicity(Atomicity::DataplaneAtomic);
     }
-    // Of the entries that are there: those that were modified, the oldest first, and those that only were inserted.
+    // Of the entries that are there: those that were modified, the oldest first, and those that
+    // only were inserted.
     let (mut settled, mut fresh) = (VecDeque::new(), Vec::new());
     let mut next = arguments.first + number;
     loop {

@@ -72,7 +72,8 @@ impl Batch {
     /// Adds an update.
     ///
     /// # Errors
-    /// The entry does not fit its table, or the protocol has no such operation. The batch is as before then.
+    /// The entry does not fit its table, or the protocol has no such operation. The batch is as
+    /// before then.
     pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<&mut Self, Error> {
         if entry.table().protocol != self.schema.protocol {
             return Err(Error::Unsupported(format!(
@@ -256,7 +257,8 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// Forgets all updates. What was allocated stays, unless a clone or a request under way has it, too.
+    /// Forgets all updates. What was allocated stays, unless a clone or a request under way has it,
+    /// too.
     pub fn clear(&mut self) {
         match Arc::get_mut(&mut self.bytes) {
             Some(bytes) => bytes.clear(),
@@ -283,8 +285,8 @@ impl Batch {
         self.atomicity
     }
 
-    /// The request: the updates, and behind them who sends it (fields of a message may come in any order). The updates are not
-    /// copied.
+    /// The request: the updates, and behind them who sends it (fields of a message may come in any
+    /// order). The updates are not copied.
     pub(crate) fn request(&self, sender: &[u8]) -> Encoded {
         let mut behind = Vec::with_capacity(sender.len() + 2);
         behind.extend_from_slice(sender);

@@ -12,13 +12,15 @@ use std::sync::Arc;
 
 /// A [`crate::Client`] whose calls wait until they are done.
 ///
-/// The calling thread does the work of a call, and looks for the answer for a while before it sleeps
-/// ([`Options::busy_poll`]): for one request after the other this is the fastest client. A thread of its own hears what the target
-/// sends while nobody calls. Clones share one connection and one runtime, which some calling thread drives: what is given to [`Client::wait`] must
-/// not block its thread, or the others wait with it. Many threads that write are better off with a client each.
+/// The calling thread does the work of a call, and looks for the answer for a while before it
+/// sleeps ([`Options::busy_poll`]): for one request after the other this is the fastest client. A
+/// thread of its own hears what the target sends while nobody calls. Clones share one connection
+/// and one runtime, which some calling thread drives: what is given to [`Client::wait`] must not
+/// block its thread, or the others wait with it. Many threads that write are better off with a
+/// client each.
 ///
-/// Neither calls nor the drop of the last clone may happen within an async runtime: both wait, and panic there. Use
-/// [`crate::Client`] instead.
+/// Neither calls nor the drop of the last clone may happen within an async runtime: both wait, and
+/// panic there. Use [`crate::Client`] instead.
 ///
 /// ```no_run
 /// use weir_client::{Entry, Options, blocking::Client};

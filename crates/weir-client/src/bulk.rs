@@ -45,8 +45,8 @@ impl Default for LoadOptions {
 pub struct LoadError {
     /// What went wrong.
     pub error: Error,
-    /// What has become of the entries before. Of a request that has failed as a whole, all count as failures, though it may
-    /// have been done where the connection broke.
+    /// What has become of the entries before. Of a request that has failed as a whole, all count as
+    /// failures, though it may have been done where the connection broke.
     pub outcome: Outcome,
 }
 
@@ -70,13 +70,14 @@ const FIXED: u32 = 0xff;
 const PROGRESS_STEP: u64 = 10_000;
 
 impl Client {
-    /// Writes entries in the order in which they come, as far as one table needs the other: all of one table are written before
-    /// those of the next. Default entries, counters, meters and registers, which are always there, are modified.
-    /// `progress` is told every 10,000 entries how many were sent.
+    /// Writes entries in the order in which they come, as far as one table needs the other: all of
+    /// one table are written before those of the next. Default entries, counters, meters and
+    /// registers, which are always there, are modified. `progress` is told every 10,000 entries how
+    /// many were sent.
     ///
     /// # Errors
-    /// An entry cannot be read or does not fit: all before it are written, nothing behind it is. Or a request as a whole has
-    /// failed. Failed updates are no error here: see [`Outcome::failed`].
+    /// An entry cannot be read or does not fit: all before it are written, nothing behind it is. Or
+    /// a request as a whole has failed. Failed updates are no error here: see [`Outcome::failed`].
     pub async fn load(
         &self,
         entries: impl IntoIterator<Item = Result<Entry, Error>>,
@@ -92,9 +93,10 @@ impl Client {
         }
     }
 
-    /// Everything that can be written back: entries, default entries, members, groups, counters, meters, registers, value
-    /// sets, replication; what others refer to comes first. Of counters, meters and registers only what is not zero; of
-    /// BF Runtime the program's own tables only, and of those what can be read.
+    /// Everything that can be written back: entries, default entries, members, groups, counters,
+    /// meters, registers, value sets, replication; what others refer to comes first. Of counters,
+    /// meters and registers only what is not zero; of BF Runtime the program's own tables only, and
+    /// of those what can be read.
     ///
     /// # Errors
     /// The target refuses, `visit` does, or an answer cannot be understood.

@@ -49,7 +49,8 @@ impl Default for DigestConfig {
     }
 }
 
-/// Controls a target. Clones are the same client; requests of all of them are in flight at the same time.
+/// Controls a target. Clones are the same client; requests of all of them are in flight at the same
+/// time.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
@@ -65,10 +66,11 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects, says who this is (unless it only reads), and asks the target which program it runs.
+    /// Connects, says who this is (unless it only reads), and asks the target which program it
+    /// runs.
     ///
-    /// A client of P4Runtime that another one outranks is a backup then: [`Client::standing`] says so, and writes are
-    /// refused. A client of BF Runtime is bound to the program.
+    /// A client of P4Runtime that another one outranks is a backup then: [`Client::standing`] says
+    /// so, and writes are refused. A client of BF Runtime is bound to the program.
     ///
     /// # Errors
     /// The target cannot be reached, refuses the client, or has no such program.
@@ -115,8 +117,9 @@ impl Client {
         Ok(client)
     }
 
-    /// Says goodbye: what was sent is sent, and the target has ended the stream, when this returns (or after a second). Other
-    /// clones of the client can read and, of BF Runtime, write as before.
+    /// Says goodbye: what was sent is sent, and the target has ended the stream, when this returns
+    /// (or after a second). Other clones of the client can read and, of BF Runtime, write as
+    /// before.
     pub async fn close(self) {
         self.shared.closing.store(true, std::sync::atomic::Ordering::Relaxed);
         self.shared.set_outgoing(None);
@@ -137,7 +140,8 @@ impl Client {
         self.shared.standing.borrow().clone()
     }
 
-    /// Changes of the standing: to be told when the connection breaks, comes back, or another client takes over.
+    /// Changes of the standing: to be told when the connection breaks, comes back, or another
+    /// client takes over.
     #[must_use]
     pub fn standings(&self) -> watch::Receiver<Standing> {
         self.shared.standing.subscribe()
@@ -220,7 +224,8 @@ impl Client {
         ))
     }
 
-    /// All entries of a table; of P4Runtime without the default entry, see [`Client::default_entry`].
+    /// All entries of a table; of P4Runtime without the default entry, see
+    /// [`Client::default_entry`].
     ///
     /// # Errors
     /// The target refuses, or answers what cannot be understood.
@@ -336,8 +341,8 @@ impl Client {
         self.shared.hub.ports.subscribe(0, capacity, overflow)
     }
 
-    /// Sends a packet (P4Runtime): its bytes behind the program's header, and the fields of that header. Fields that are
-    /// not given are 0.
+    /// Sends a packet (P4Runtime): its bytes behind the program's header, and the fields of that
+    /// header. Fields that are not given are 0.
     ///
     /// # Errors
     /// The program has no such field, a value does not fit, or there is no stream.
@@ -377,7 +382,8 @@ impl Client {
         self.shared.send(message.encode_to_vec().into()).await
     }
 
-    /// The part of the device that requests of BF Runtime are about: all pipes, both directions, all parsers.
+    /// The part of the device that requests of BF Runtime are about: all pipes, both directions,
+    /// all parsers.
     fn target(&self, writer: &mut Writer, pipe: Option<u32>) -> Result<(), Error> {
         writer.message::<Error>(1, |w| {
             w.varint(1, self.shared.options.device_id);

@@ -48,8 +48,8 @@ impl RawData<'_> {
     }
 }
 
-/// An entry as it arrived: nothing is copied, names are not looked up. What a controller that reads millions wants;
-/// [`Row::to_entry`] gives the comfortable form.
+/// An entry as it arrived: nothing is copied, names are not looked up. What a controller that reads
+/// millions wants; [`Row::to_entry`] gives the comfortable form.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
     /// The number of the table.
@@ -95,7 +95,8 @@ impl<'a> Row<'a> {
         self.is_const = false;
     }
 
-    /// The value of a key, by its number: the bytes that the target has sent. Of ranges the smallest.
+    /// The value of a key, by its number: the bytes that the target has sent. Of ranges the
+    /// smallest.
     #[must_use]
     pub fn key(&self, id: u32) -> Option<&'a [u8]> {
         self.keys.iter().find(|k| k.id == id).map(|k| k.first)
@@ -176,7 +177,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Adds data. A register of a device with several pipes has several values in one field: they become a list.
+/// Adds data. A register of a device with several pipes has several values in one field: they
+/// become a list.
 fn push(given: &mut Vec<(Place, Value)>, place: Place, value: Value) {
     match given.iter_mut().find(|(p, _)| *p == place) {
         None => given.push((place, value)),

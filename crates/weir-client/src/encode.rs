@@ -25,7 +25,8 @@ pub enum Operation {
     Modify,
     /// It must be there. Of a default entry: the program's own comes back.
     Delete,
-    /// It may be there or not. P4Runtime has no such update: what is there is modified by a second request.
+    /// It may be there or not. P4Runtime has no such update: what is there is modified by a second
+    /// request.
     InsertOrModify,
     /// Elements are added to the lists that it holds (BF Runtime).
     Add,
@@ -54,7 +55,8 @@ impl Operation {
 /// Writes the fields of an `Update`.
 ///
 /// # Errors
-/// The entry does not fit its table, or the protocol has no such operation. What has been written is to be thrown away then.
+/// The entry does not fit its table, or the protocol has no such operation. What has been written
+/// is to be thrown away then.
 pub fn update(writer: &mut Writer, operation: Operation, entry: &Entry) -> Result<(), Error> {
     match entry.table.protocol {
         Protocol::P4Runtime => p4rt::update(writer, operation, entry),
@@ -62,7 +64,8 @@ pub fn update(writer: &mut Writer, operation: Operation, entry: &Entry) -> Resul
     }
 }
 
-/// Writes the fields of an `Entity` that asks for entries: with their keys where `entry` is given, else for all of a table.
+/// Writes the fields of an `Entity` that asks for entries: with their keys where `entry` is given,
+/// else for all of a table.
 ///
 /// # Errors
 /// The entry does not fit its table.
@@ -122,8 +125,8 @@ fn unsupported(entry: &Entry, operation: Operation) -> Error {
 
 pub(crate) use p4rt::scalar as p4rt_scalar;
 
-/// What a key is compared to as targets tell it: bits that do not count are 0, and what matches anything is [`Match::Any`].
-/// What does not fit the key stays as it is.
+/// What a key is compared to as targets tell it: bits that do not count are 0, and what matches
+/// anything is [`Match::Any`]. What does not fit the key stays as it is.
 pub(crate) fn normal(key: &Key, to: &Match) -> Match {
     let value = |bytes: &[u8]| match key.ty {
         Type::Text(_) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),

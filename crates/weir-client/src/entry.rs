@@ -30,7 +30,8 @@ pub(crate) enum Place {
 /// # }
 /// ```
 ///
-/// A mistake (an unknown name, a value too wide) is told by whoever takes the entry; [`Entry::check`] tells it before.
+/// A mistake (an unknown name, a value too wide) is told by whoever takes the entry;
+/// [`Entry::check`] tells it before.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub(crate) table: Arc<Table>,
@@ -94,7 +95,8 @@ impl Entry {
         self
     }
 
-    /// Which of several entries that match wins, as the protocol says: of P4Runtime the largest, of BF Runtime the smallest.
+    /// Which of several entries that match wins, as the protocol says: of P4Runtime the largest, of
+    /// BF Runtime the smallest.
     #[must_use]
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;

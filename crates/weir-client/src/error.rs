@@ -69,7 +69,8 @@ pub enum Error {
         /// What the target says.
         message: String,
     },
-    /// Updates of a batch have failed; those that are not listed have been done, unless the batch is taken back whole.
+    /// Updates of a batch have failed; those that are not listed have been done, unless the batch
+    /// is taken back whole.
     #[error("{}", summary(.0))]
     Updates(Vec<UpdateError>),
     /// Another controller is primary.

@@ -12,8 +12,8 @@ pub enum Overflow {
     /// The new ones are counted ([`Subscription::lost`]) and forgotten.
     #[default]
     Count,
-    /// The target has to wait: nothing is lost here, and nothing else is heard meanwhile. What the target does then is its
-    /// business; weir counts what it loses.
+    /// The target has to wait: nothing is lost here, and nothing else is heard meanwhile. What the
+    /// target does then is its business; weir counts what it loses.
     Wait,
 }
 
@@ -66,7 +66,8 @@ pub enum Standing {
     Backup(Option<u128>),
     /// This client only reads.
     Observer,
-    /// The connection is broken; another is tried, unless [`Options::reconnect`](crate::Options::reconnect) is `None`.
+    /// The connection is broken; another is tried, unless
+    /// [`Options::reconnect`](crate::Options::reconnect) is `None`.
     Lost(String),
 }
 
@@ -88,7 +89,8 @@ impl<T> Subscription<T> {
         self.receiver.try_recv().ok()
     }
 
-    /// Events that were forgotten because nobody took them, and messages of digests that could not be read.
+    /// Events that were forgotten because nobody took them, and messages of digests that could not
+    /// be read.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)

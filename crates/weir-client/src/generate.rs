@@ -20,8 +20,9 @@ use crate::typed::{has_a_type, without_a_type};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// The source of a module with a type per table, key, action, digest and register. What has no type (indirect tables, keys that are
-/// texts or have more than 128 bits) is named in a comment; it can be written by name.
+/// The source of a module with a type per table, key, action, digest and register. What has no type
+/// (indirect tables, keys that are texts or have more than 128 bits) is named in a comment; it can
+/// be written by name.
 #[must_use]
 pub fn module(schema: &Schema) -> String {
     let mut out = String::new();

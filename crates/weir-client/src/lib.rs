@@ -1,8 +1,10 @@
 //! Controls P4 targets: one library for P4Runtime and BF Runtime.
 //!
-//! A [`Client`] connects, learns from the target which tables its program has ([`Schema`]), and writes and reads [`Entry`]s. Both
-//! protocols look the same: everything is a table (see [`schema`]), so that what is written for one target works with another. The
-//! differences that remain are those of the protocols: names of reserved fields, units of meters, and which priority wins.
+//! A [`Client`] connects, learns from the target which tables its program has ([`Schema`]), and
+//! writes and reads [`Entry`]s. Both protocols look the same: everything is a table (see
+//! [`schema`]), so that what is written for one target works with another. The differences that
+//! remain are those of the protocols: names of reserved fields, units of meters, and which priority
+//! wins.
 //!
 //! ```no_run
 //! use std::net::Ipv4Addr;
@@ -24,11 +26,14 @@
 //!
 //! Three speeds:
 //! - [`Client::insert`] and its like: one update per request.
-//! - [`Client::write`] of a [`Batch`]: one request, all atomicities; and [`Client::pipeline`]: many requests in flight.
-//! - [`Template`]s: the message is encoded once, afterwards numbers are replaced in it. [`Page::rows`] reads without copying.
+//! - [`Client::write`] of a [`Batch`]: one request, all atomicities; and [`Client::pipeline`]: many
+//!   requests in flight.
+//! - [`Template`]s: the message is encoded once, afterwards numbers are replaced in it.
+//!   [`Page::rows`] reads without copying.
 //!
-//! For programs that are known at compile time: [`typed`]. Without an async runtime: [`blocking`]. It needs no knowledge of the program at compile time, and does not depend on
-//! weir's server or compiler: any target that speaks one of the protocols will do.
+//! For programs that are known at compile time: [`typed`]. Without an async runtime: [`blocking`].
+//! It needs no knowledge of the program at compile time, and does not depend on weir's server or
+//! compiler: any target that speaks one of the protocols will do.
 #![forbid(unsafe_code)]
 
 pub mod batch;

@@ -8,8 +8,8 @@
 //! | range | `1..10`, both included |
 //! | anything | `*` |
 //!
-//! Numbers are shown as addresses where the width says so (48 bits: MAC, 128 bits: IPv6), and those of 32 bits where the name of
-//! the field says `addr` or `ip`.
+//! Numbers are shown as addresses where the width says so (48 bits: MAC, 128 bits: IPv6), and those
+//! of 32 bits where the name of the field says `addr` or `ip`.
 
 use crate::error::Error;
 use crate::schema::{Field, Key, Type};

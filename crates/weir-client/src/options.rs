@@ -32,8 +32,8 @@ impl std::fmt::Display for Address {
 /// Transport security: PEM texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Authorities that the target's certificate is to be from; none: those of the certificate itself are not known, and
-    /// the connection fails.
+    /// Authorities that the target's certificate is to be from; none: those of the certificate
+    /// itself are not known, and the connection fails.
     pub authorities: Vec<u8>,
     /// The name that the certificate is to have, where it is not the host's.
     pub domain: Option<String>,
@@ -41,7 +41,8 @@ pub struct Tls {
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Who controls a target and how it is reached. Made by [`Options::p4runtime`] and [`Options::bfrt`].
+/// Who controls a target and how it is reached. Made by [`Options::p4runtime`] and
+/// [`Options::bfrt`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,10 +79,11 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long a request may take, default 60 s.
     pub deadline: Duration,
-    /// How often the target is asked whether it is still there while nothing else is heard, default 20 s; `None`: never.
+    /// How often the target is asked whether it is still there while nothing else is heard, default
+    /// 20 s; `None`: never.
     pub keepalive: Option<Duration>,
-    /// How long to wait between attempts to reach the target again, doubled each time up to 30 times as long, default 200 ms;
-    /// `None`: a connection that breaks stays broken.
+    /// How long to wait between attempts to reach the target again, doubled each time up to 30
+    /// times as long, default 200 ms; `None`: a connection that breaks stays broken.
     pub reconnect: Option<Duration>,
     /// Largest message that is taken in, in bytes; default 1 GiB.
     pub max_message_bytes: usize,
@@ -89,13 +91,15 @@ pub struct Options {
     pub max_error_bytes: u32,
     /// Bytes that the target may send ahead of this side; default 4 MiB.
     pub window_bytes: u32,
-    /// Of a [blocking client](crate::blocking::Client): how long a call keeps its processor busy looking for the answer before it
-    /// sleeps, default 200 µs; zero: not at all, as always on a machine with one processor.
+    /// Of a [blocking client](crate::blocking::Client): how long a call keeps its processor busy
+    /// looking for the answer before it sleeps, default 200 µs; zero: not at all, as always on a
+    /// machine with one processor.
     pub busy_poll: Duration,
 }
 
 impl Options {
-    /// For a target that speaks P4Runtime: `HOST[:PORT]`, `[IPV6]:PORT` or `unix:PATH`. The default port is 9559.
+    /// For a target that speaks P4Runtime: `HOST[:PORT]`, `[IPV6]:PORT` or `unix:PATH`. The default
+    /// port is 9559.
     ///
     /// # Errors
     /// It is no address.

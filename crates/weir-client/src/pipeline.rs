@@ -12,11 +12,11 @@ use std::pin::Pin;
 
 type Sent = Pin<Box<dyn Future<Output = (Batch, Result<(), Error>)> + Send>>;
 
-/// Sends updates in many requests, some of which are in flight at any time. Memory is bounded: what is added waits while as many
-/// as allowed are in flight.
+/// Sends updates in many requests, some of which are in flight at any time. Memory is bounded: what
+/// is added waits while as many as allowed are in flight.
 ///
-/// Requests that are in flight together may be done in any order. Updates of the same entry belong into one pipeline only
-/// with [`Pipeline::flush`] between them.
+/// Requests that are in flight together may be done in any order. Updates of the same entry belong
+/// into one pipeline only with [`Pipeline::flush`] between them.
 ///
 /// ```no_run
 /// # async fn load(client: weir_client::Client, routes: &[weir_client::Entry]) -> Result<(), weir_client::Error> {
@@ -49,7 +49,8 @@ pub struct Pipeline {
 pub struct Outcome {
     /// Updates that were done.
     pub done: u64,
-    /// Those that were not, in the order in which they were added. Only the first [`MAX_FAILED`] are kept.
+    /// Those that were not, in the order in which they were added. Only the first [`MAX_FAILED`]
+    /// are kept.
     pub failed: Vec<UpdateError>,
     /// How many were not.
     pub failures: u64,
@@ -60,8 +61,8 @@ pub const MAX_FAILED: usize = 100_000;
 
 /// Updates of a request of [`Client::bulk`].
 ///
-/// Large enough that what a request costs by itself does not count, small enough that this side encodes one while the target does
-/// another: see docs/performance.md.
+/// Large enough that what a request costs by itself does not count, small enough that this side
+/// encodes one while the target does another: see docs/performance.md.
 pub const BULK_BATCH: usize = 2500;
 
 /// Requests of [`Client::bulk`] in flight.
@@ -93,8 +94,8 @@ impl Pipeline {
     /// Adds an update.
     ///
     /// # Errors
-    /// The entry does not fit its table; nothing is added then. Or a request as a whole has failed, such as by a broken
-    /// connection.
+    /// The entry does not fit its table; nothing is added then. Or a request as a whole has failed,
+    /// such as by a broken connection.
     pub async fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
         match self.add(operation, entry)? {
             true => self.send().await,
@@ -121,7 +122,8 @@ impl Pipeline {
         self.push(Operation::Insert, entry).await
     }
 
-    /// Adds an update. Whether there are enough for a request, which is to be [sent](Pipeline::send) then.
+    /// Adds an update. Whether there are enough for a request, which is to be
+    /// [sent](Pipeline::send) then.
     pub(crate) fn add(&mut self, operation: Operation, entry: &Entry) -> Result<bool, Error> {
         self.batch.push(operation, entry)?;
         Ok(self.added())

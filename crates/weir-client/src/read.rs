@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tonic::Streaming;
 
-/// What was asked for, page by page. The target sends no faster than pages are taken, so that millions of entries need the memory
-/// of a few pages (where the target sends pages: servers of BF Runtime may send everything in one).
+/// What was asked for, page by page. The target sends no faster than pages are taken, so that
+/// millions of entries need the memory of a few pages (where the target sends pages: servers of BF
+/// Runtime may send everything in one).
 #[derive(Debug)]
 pub struct Pages {
     schema: Arc<Schema>,
@@ -33,7 +34,8 @@ impl Pages {
     /// The next page; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Updates`] names queries that have failed; pages before that are what the others gave.
+    /// [`Error::Updates`] names queries that have failed; pages before that are what the others
+    /// gave.
     pub async fn next(&mut self) -> Result<Option<Page>, Error> {
         let message = tokio::time::timeout(self.patience, self.stream.message()).await;
         let message = message.unwrap_or_else(|_| Err(tonic::Status::deadline_exceeded("the target does not go on")));

@@ -1,9 +1,11 @@
-//! What a target has: tables, their keys, actions and data, digests, and the headers of packets for the controller.
+//! What a target has: tables, their keys, actions and data, digests, and the headers of packets for
+//! the controller.
 //!
-//! Both protocols come down to one notion, that of BF Runtime: **everything is a table.** Besides tables that match there are
-//! those of counters (key: the index; data: packets and bytes), meters, registers, action profiles (key: the member), selectors
-//! (key: the group) and replication. What P4Runtime describes in messages of their own is such a table here, with the
-//! names that BF Runtime uses, such as `$COUNTER_INDEX`; see [`p4info`].
+//! Both protocols come down to one notion, that of BF Runtime: **everything is a table.** Besides
+//! tables that match there are those of counters (key: the index; data: packets and bytes), meters,
+//! registers, action profiles (key: the member), selectors (key: the group) and replication. What
+//! P4Runtime describes in messages of their own is such a table here, with the names that BF
+//! Runtime uses, such as `$COUNTER_INDEX`; see [`p4info`].
 
 mod bfrt;
 mod custom_crc;
@@ -262,7 +264,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// The action with a name: its full one, or the end of it behind a dot where no other action ends so.
+    /// The action with a name: its full one, or the end of it behind a dot where no other action
+    /// ends so.
     ///
     /// # Errors
     /// There is none, or several.
@@ -334,7 +337,8 @@ impl Schema {
         }
     }
 
-    /// The table with a name: its full one, or the end of it behind a dot where no other table ends so.
+    /// The table with a name: its full one, or the end of it behind a dot where no other table ends
+    /// so.
     ///
     /// # Errors
     /// There is none, or several.
@@ -395,7 +399,8 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// Names that somebody may have meant: at most five of those that share most with the end of the given one.
+/// Names that somebody may have meant: at most five of those that share most with the end of the
+/// given one.
 fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let last = |n: &str| n.rsplit('.').next().unwrap_or(n).to_ascii_lowercase();
     let wanted = last(name);

@@ -74,7 +74,8 @@ impl Decoder for Raw {
     }
 }
 
-/// Bytes of a frame that a target may send: with the default of 16 KiB, a large table has thousands.
+/// Bytes of a frame that a target may send: with the default of 16 KiB, a large table has
+/// thousands.
 const FRAME: u32 = 1 << 20;
 
 /// A way to a target.
@@ -111,7 +112,8 @@ impl Transport {
         Ok(Transport {
             grpc,
             deadline: options.deadline,
-            // weir cuts details of errors to what clients take by default unless they say that they take more.
+            // weir cuts details of errors to what clients take by default unless they say that they
+            // take more.
             metadata: Some(("weir-max-error-bytes", options.max_error_bytes)),
         })
     }
@@ -142,7 +144,8 @@ impl Transport {
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
         let mut request = self.request(Encoded::from(message), false);
-        // Servers of BF Runtime answer in one message, as its first clients expected; weir sends pages to who asks for them.
+        // Servers of BF Runtime answer in one message, as its first clients expected; weir sends
+        // pages to who asks for them.
         request.metadata_mut().insert("weir-stream", 1.into());
         let answer = grpc.server_streaming(request, path, Raw).await?;
         Ok(answer.into_inner())

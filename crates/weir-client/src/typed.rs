@@ -1,7 +1,8 @@
 //! Tables as types, for programs that are known when the controller is compiled.
 //!
-//! `weir build --emit rust` (or [`crate::generate`] in a build script) writes a module with a type per table, key, action, digest
-//! and register. With it a wrong name, a missing parameter or a field of another width does not compile:
+//! `weir build --emit rust` (or [`crate::generate`] in a build script) writes a module with a type
+//! per table, key, action, digest and register. With it a wrong name, a missing parameter or a
+//! field of another width does not compile:
 //!
 //! ```ignore
 //! let routes = client.typed::<program::Ipv4Lpm>()?;
@@ -11,7 +12,8 @@
 //! }).await?;
 //! ```
 //!
-//! [`Client::typed`] compares what the types say with what the target has, once; afterwards entries are written by templates.
+//! [`Client::typed`] compares what the types say with what the target has, once; afterwards entries
+//! are written by templates.
 
 use crate::batch::Batch;
 use crate::client::Client;
@@ -358,7 +360,8 @@ impl Client {
     /// A table with entries of a generated type.
     ///
     /// # Errors
-    /// The target has no such table, or its keys, actions or widths are others than those that the type was generated from.
+    /// The target has no such table, or its keys, actions or widths are others than those that the
+    /// type was generated from.
     pub fn typed<T: TableEntry>(&self) -> Result<TypedTable<T>, Error> {
         let table = self.table(T::NAME)?;
         let actions = agree::<T>(&table)?;

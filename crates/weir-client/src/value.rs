@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A value of a field.
 ///
-/// Numbers have no width of their own: the field that they are for has, and what does not fit it is an error.
+/// Numbers have no width of their own: the field that they are for has, and what does not fit it is
+/// an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number of up to 128 bits.
@@ -104,8 +105,8 @@ impl Value {
         }
     }
 
-    /// Appends a number as big-endian bytes, with zeros in front up to `length`; `None`, and nothing is appended: it is
-    /// no number, or has more than `width` bits.
+    /// Appends a number as big-endian bytes, with zeros in front up to `length`; `None`, and
+    /// nothing is appended: it is no number, or has more than `width` bits.
     pub(crate) fn put_fixed(&self, width: u32, out: &mut Vec<u8>) -> Option<()> {
         let length = width.div_ceil(8) as usize;
         match self {
@@ -294,7 +295,8 @@ impl fmt::Display for Value {
 
 /// What a key of an entry is compared to.
 ///
-/// A single value does for a key of any kind: as a prefix of full length, under a mask of ones, as a range of one.
+/// A single value does for a key of any kind: as a prefix of full length, under a mask of ones, as
+/// a range of one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Match {
     /// Anything. Not for exact keys.

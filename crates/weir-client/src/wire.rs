@@ -1,7 +1,8 @@
 //! The encoding of protocol buffers, as far as the messages that come in large numbers need it.
 //!
-//! What is written and read by hand here is what [`prost`] would write and read; tests of [`crate::encode`] and [`crate::decode`]
-//! compare them. The encoding: <https://protobuf.dev/programming-guides/encoding/>.
+//! What is written and read by hand here is what [`prost`] would write and read; tests of
+//! [`crate::encode`] and [`crate::decode`] compare them. The encoding:
+//! <https://protobuf.dev/programming-guides/encoding/>.
 
 /// Writes messages into a buffer, and remembers where values are that somebody will replace.
 #[derive(Debug, Clone, Default)]

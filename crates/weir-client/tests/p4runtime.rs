@@ -1,4 +1,5 @@
-//! The client against weir's own P4Runtime server: everything that can be written is read back as it was.
+//! The client against weir's own P4Runtime server: everything that can be written is read back as
+//! it was.
 
 mod common;
 

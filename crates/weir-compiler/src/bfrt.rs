@@ -1,10 +1,12 @@
 //! What a BF Runtime client can name in a program: the document `bfrt.json`.
 //!
-//! Names, numbers, kinds of tables and reserved fields are those of the reference compiler for Tofino, so that a client written for
-//! its output finds everything; programs of other architectures are described by the same rules. Names begin with `pipe.`,
-//! or with the pipeline's name where a switch has several (but for actions).
+//! Names, numbers, kinds of tables and reserved fields are those of the reference compiler for
+//! Tofino, so that a client written for its output finds everything; programs of other
+//! architectures are described by the same rules. Names begin with `pipe.`, or with the pipeline's
+//! name where a switch has several (but for actions).
 //!
-//! What is there whatever the program (ports, replication, mirror sessions, …) is described by [`fixed_info`].
+//! What is there whatever the program (ports, replication, mirror sessions, …) is described by
+//! [`fixed_info`].
 //!
 //! Custom CRCs of v1model and PSA have tables of weir's own.
 //!
@@ -35,11 +37,13 @@ use weir_proto::bfrt_info as info;
 /// Entries of a table whose size the source does not say.
 const DEFAULT_SIZE: u64 = 1024;
 
-/// The description of a program; `targets`, among them its own, say what externs are to a control plane.
+/// The description of a program; `targets`, among them its own, say what externs are to a control
+/// plane.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with the names, ids and annotations of the program, and types that the document has no form for.
+/// Everything that is wrong with the names, ids and annotations of the program, and types that the
+/// document has no form for.
 pub fn bfrt_info(program: &Program, targets: &[Target]) -> Result<info::BfrtInfo, Vec<P4InfoError>> {
     let control = control(program, targets);
     let mut errors = Vec::new();
@@ -80,7 +84,8 @@ struct Generator<'p> {
     errors: Vec<P4InfoError>,
 }
 
-/// The name of a table-like object. Where a switch has several pipelines, names begin with theirs already.
+/// The name of a table-like object. Where a switch has several pipelines, names begin with theirs
+/// already.
 fn with_pipe(program: &Program, name: &str) -> String {
     if program.pipelines.is_empty() {
         format!("pipe.{name}")
@@ -306,7 +311,8 @@ impl<'p> Generator<'p> {
 }
 
 impl Generator<'_> {
-    /// The name and the number of an action profile: that which a selector is given, or the one made for it.
+    /// The name and the number of an action profile: that which a selector is given, or the one
+    /// made for it.
     fn profile_of(&self, selector: &ExternInstance) -> (String, u32) {
         let given = selector.arguments.iter().find_map(|(_, value)| match value {
             weir_ir::ConstValue::Extern(id) => {

@@ -1,10 +1,10 @@
 //! P4_16 source in, checked program and pipeline IR out.
 //!
-//! [`compile_file`] parses (by weir-syntax), checks names and types, and lowers the package that `main`
-//! instantiates to a [`weir_ir::Program`]; it stops after checking where no target description fits the
-//! program. What an architecture is comes in as data, a list of [`weir_ir::target::Target`]: this
-//! crate knows no architecture, no engine and no control API except P4Info, which is a
-//! description of the program ([`p4info`]).
+//! [`compile_file`] parses (by weir-syntax), checks names and types, and lowers the package that
+//! `main` instantiates to a [`weir_ir::Program`]; it stops after checking where no target
+//! description fits the program. What an architecture is comes in as data, a list of
+//! [`weir_ir::target::Target`]: this crate knows no architecture, no engine and no control API
+//! except P4Info, which is a description of the program ([`p4info`]).
 //!
 //! It deliberately does not optimise (weir-ir has the passes) and does not decide what an extern
 //! does (weir-arch does).
@@ -49,7 +49,8 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// `-D NAME[=VALUE]`
     pub defines: Vec<(String, Option<String>)>,
-    /// The architecture by name; without one it is that of `main`, and of the file that the program includes.
+    /// The architecture by name; without one it is that of `main`, and of the file that the program
+    /// includes.
     pub architecture: Option<&'static str>,
     /// Ends the compilation early, with the error `cancelled`. It is looked at between declarations
     /// when they are checked, and between instructions when they are lowered.
@@ -112,8 +113,8 @@ fn syntax_options(options: &Options) -> weir_syntax::preprocess::Options {
     }
 }
 
-/// The parser bounds how deeply trees nest; walking the deepest still takes more than a thread's usual
-/// stack in a debug build.
+/// The parser bounds how deeply trees nest; walking the deepest still takes more than a thread's
+/// usual stack in a debug build.
 fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     const STACK: usize = 256 << 20;
     std::thread::scope(|scope| {

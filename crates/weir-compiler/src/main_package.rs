@@ -31,8 +31,9 @@ pub(crate) fn other_architecture(includes: &[Include], targets: &[Target], chose
     })
 }
 
-/// Says of a `main` whose package an architecture's file declares, though it is only a part of a switch there, what it
-/// should be. A package of the program's own is no mistake: it may be for another compiler.
+/// Says of a `main` whose package an architecture's file declares, though it is only a part of a
+/// switch there, what it should be. A package of the program's own is no mistake: it may be for
+/// another compiler.
 pub(crate) fn no_switch(
     checked: &Checked<'_>,
     sources: &SourceMap,

@@ -1,8 +1,8 @@
 //! P4Info: what a control plane can name in a program.
 //!
-//! [`p4info`] describes the objects, [`entries`] the table entries that the source gives. Ids, aliases
-//! and the ids of fields follow the rules of the reference compiler, so that a controller written for
-//! its output finds everything under the same number.
+//! [`p4info`] describes the objects, [`entries`] the table entries that the source gives. Ids,
+//! aliases and the ids of fields follow the rules of the reference compiler, so that a controller
+//! written for its output finds everything under the same number.
 //!
 //! ```
 //! let info = weir_compiler::p4info::p4info(&weir_ir::Program::default(), &[]).unwrap();

@@ -37,7 +37,8 @@ pub enum TyKind {
     Varbit(u32),
     /// `tuple<…>`
     Tuple(Rc<[Ty]>),
-    /// A list expression: unlike a tuple it becomes a struct, header or stack where one is expected.
+    /// A list expression: unlike a tuple it becomes a struct, header or stack where one is
+    /// expected.
     Listed(Rc<[Ty]>),
     /// `list<T>`
     List(Ty),

@@ -1,6 +1,7 @@
-//! Programs with mistakes in them: every program of `tests/diagnostics` says in comments what is reported
-//! where, `//~ error[CODE] MESSAGE` on the line itself or `//~^ error[CODE] MESSAGE` below it, and must get
-//! exactly that. A message may go on with ` = help: …`, to announce the advice as well.
+//! Programs with mistakes in them: every program of `tests/diagnostics` says in comments what is
+//! reported where, `//~ error[CODE] MESSAGE` on the line itself or `//~^ error[CODE] MESSAGE` below
+//! it, and must get exactly that. A message may go on with ` = help: …`, to announce the advice as
+//! well.
 
 mod announced;
 

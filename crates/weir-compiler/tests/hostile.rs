@@ -1,5 +1,5 @@
-//! Sources that want too much: each gets a program or an error, and soon. None may crash, hang or exhaust
-//! memory.
+//! Sources that want too much: each gets a program or an error, and soon. None may crash, hang or
+//! exhaust memory.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Programs for the Tofino architectures: each of `tests/tofino` compiles without a word, and becomes the blocks and
-//! the objects of control planes that it should.
+//! Programs for the Tofino architectures: each of `tests/tofino` compiles without a word, and
+//! becomes the blocks and the objects of control planes that it should.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -61,7 +61,8 @@ fn packages_become_the_blocks_of_their_pipes() {
     assert_eq!((ghost.target.as_str(), roles(&ghost)[6]), ("t2na", "pipe0.ghost"));
 }
 
-/// One made in place is called after the parameter that it is given for. Actions have no pipe, as with one.
+/// One made in place is called after the parameter that it is given for. Actions have no pipe, as
+/// with one.
 #[test]
 fn names_of_several_pipelines_begin_with_theirs() {
     let program = compile("shared_control.p4", &[], weir_arch::targets());

@@ -1,17 +1,17 @@
 //! Fuzz targets: one function per kind of input that strangers can give weir.
 //!
 //! A [`Target`] takes bytes and must neither panic nor hang nor eat memory, whatever they are. The
-//! [`Mutator`] makes such bytes out of good input: cut, spliced, flipped, with tokens of one file in
-//! another. `cargo run --release -p weir-fuzz -- --seconds 3600` runs them for an hour and keeps what
-//! broke; the tests run each for a moment.
+//! [`Mutator`] makes such bytes out of good input: cut, spliced, flipped, with tokens of one file
+//! in another. `cargo run --release -p weir-fuzz -- --seconds 3600` runs them for an hour and keeps
+//! what broke; the tests run each for a moment.
 //!
 //! Two targets do not look for crashes but for mistakes of the front end: `ast` and `ast-tna` make
 //! programs and have
 //! them judged by a second evaluator ([`judge`]), which reads the checked tree by the text of the
 //! specification.
 //!
-//! What this crate does not do: it does not measure coverage. The targets are plain functions, so that a
-//! coverage-guided fuzzer can call them too.
+//! What this crate does not do: it does not measure coverage. The targets are plain functions, so
+//! that a coverage-guided fuzzer can call them too.
 //!
 //! ```
 //! use weir_fuzz::{Mutator, TARGETS};

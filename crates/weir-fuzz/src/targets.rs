@@ -23,7 +23,8 @@ pub struct Target {
     pub next: fn(&mut Mutator) -> Vec<u8>,
     /// Feeds the bytes. Panics where something is wrong.
     pub run: fn(&[u8]),
-    /// Keeps an input that broke something in a file of this name, perhaps with an extension; says in which.
+    /// Keeps an input that broke something in a file of this name, perhaps with an extension; says
+    /// in which.
     pub keep: fn(&[u8], &Path) -> io::Result<PathBuf>,
     /// Its inputs may break the process itself: keep each before it is run.
     pub fatal: bool,
@@ -204,8 +205,8 @@ fn optimized(program: &Program) -> Arc<Program> {
     Arc::new(program)
 }
 
-/// Source text: an answer or diagnostics, both of which can be shown; what compiles keeps the invariants,
-/// survives its passes and its printed form, and takes packets.
+/// Source text: an answer or diagnostics, both of which can be shown; what compiles keeps the
+/// invariants, survives its passes and its printed form, and takes packets.
 fn source(data: &[u8]) {
     let nothing = MemoryLoader::from_iter(Vec::<(String, String)>::new());
     let loader: &(dyn FileLoader + Sync) = &nothing;

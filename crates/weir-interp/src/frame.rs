@@ -2,8 +2,8 @@
 
 use weir_ir::{Bits, Program, Type, VarId};
 
-/// One value per variable of a program. A `bits<W>` variable always holds `W` bits; a `varbit` holds
-/// its current length.
+/// One value per variable of a program. A `bits<W>` variable always holds `W` bits; a `varbit`
+/// holds its current length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     vars: Vec<Bits>,
@@ -212,7 +212,8 @@ mod tests {
     proptest! {
         #[test]
         fn bits_come_out_as_they_went_in(widths in proptest::collection::vec(0u32..140, 1..8), seed in any::<u128>()) {
-            let values: Vec<_> = widths.iter().enumerate().map(|(i, &w)| Bits::new(w, seed.rotate_left(i as u32 * 17))).collect();
+            let value = |(i, &w): (usize, &u32)| Bits::new(w, seed.rotate_left(i as u32 * 17));
+            let values: Vec<_> = widths.iter().enumerate().map(value).collect();
             let mut buffer = BitBuffer::new();
             values.iter().for_each(|v| buffer.push(v));
             let bytes = buffer.clone().into_bytes();

@@ -46,8 +46,8 @@ pub struct Interpreter {
     program: Arc<Program>,
     sites: CallSites,
     errors: Errors,
-    /// Variables that lookups write the chosen action to: a switch on one is how the compiler goes to
-    /// the action's body, and no news to anybody.
+    /// Variables that lookups write the chosen action to: a switch on one is how the compiler goes
+    /// to the action's body, and no news to anybody.
     action_vars: BTreeSet<VarId>,
     /// Per body, the cost of each basic block.
     costs: BTreeMap<BodyKey, Vec<u32>>,

@@ -1,10 +1,10 @@
-//! The executable semantics of the IR: an interpreter that is plain rather than fast, and the traces
-//! that say why a packet went where it went.
+//! The executable semantics of the IR: an interpreter that is plain rather than fast, and the
+//! traces that say why a packet went where it went.
 //!
 //! [`Interpreter::new`] takes a program; [`Executable::run`] runs one of its blocks on a
-//! [`PacketState`]. Whatever is not the program's own business (tables, externs, value sets) it asks
-//! of a [`Runtime`], which an architecture implements. [`Interpreter::run_traced`] also tells a
-//! [`Tracer`] what happens; [`TraceTree`] records it as a tree for people and for JSON.
+//! [`PacketState`]. Whatever is not the program's own business (tables, externs, value sets) it
+//! asks of a [`Runtime`], which an architecture implements. [`Interpreter::run_traced`] also tells
+//! a [`Tracer`] what happens; [`TraceTree`] records it as a tree for people and for JSON.
 //!
 //! What this crate does not do: it knows no architecture and no extern, it holds no table and no
 //! state that outlives a packet, and it does no I/O.

@@ -5,8 +5,8 @@ use crate::sites::SiteId;
 use std::sync::Arc;
 use weir_ir::{Bits, Call, ExternId, KeyMatch, Loc, Program, TableId, ValueSetId};
 
-/// An engine: runs the bodies of a program on packets. The interpreter is one; compiled code another.
-/// All must give the same answers bit for bit.
+/// An engine: runs the bodies of a program on packets. The interpreter is one; compiled code
+/// another. All must give the same answers bit for bit.
 pub trait Executable: Send + Sync {
     /// The program it runs.
     fn program(&self) -> &Arc<Program>;
@@ -167,8 +167,8 @@ impl CallContext<'_> {
 
 /// Runs the bodies of abstract methods on behalf of an extern.
 pub trait MethodEngine {
-    /// Runs method `method` of an instance. Its parameters are read from and its results left in the
-    /// variables that [`weir_ir::Method`] names, in the packet's frame.
+    /// Runs method `method` of an instance. Its parameters are read from and its results left in
+    /// the variables that [`weir_ir::Method`] names, in the packet's frame.
     fn run_method(
         &mut self,
         instance: ExternId,

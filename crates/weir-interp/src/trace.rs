@@ -14,8 +14,8 @@ pub trait Tracer {
     /// Something happened at a place of the source.
     fn event(&mut self, event: &Event<'_>, loc: Loc);
 
-    /// A packet comes into being: received, or made from the packet `parent`. What follows is about it
-    /// until another packet begins or is resumed.
+    /// A packet comes into being: received, or made from the packet `parent`. What follows is about
+    /// it until another packet begins or is resumed.
     fn begin_packet(&mut self, parent: PacketTag, what: &str) -> PacketTag;
 
     /// What follows is about this packet again.

@@ -605,8 +605,8 @@ pub(crate) fn match_text(m: &KeyMatch) -> String {
     }
 }
 
-/// A value as people want to see it: members of enums and errors by name, numbers of 16 bits and more
-/// in hexadecimal with leading zeros, smaller ones in decimal.
+/// A value as people want to see it: members of enums and errors by name, numbers of 16 bits and
+/// more in hexadecimal with leading zeros, smaller ones in decimal.
 #[must_use]
 pub fn display_value(program: &Program, display: Display, value: &Bits) -> String {
     let member = |names: &[String]| {

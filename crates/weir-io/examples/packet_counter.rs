@@ -1,6 +1,7 @@
 //! Counts what arrives.
 //!
-//! `packet_counter DEVICE [--seconds N]`, with DEVICE as in `weir run`: `xdp:eth0`, `packet:eth0`, …
+//! `packet_counter DEVICE [--seconds N]`, with DEVICE as in `weir run`: `xdp:eth0`, `packet:eth0`,
+//! …
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! Sends the same frames over and over, as fast as it goes or at a rate.
 //!
-//! `packet_sender DEVICE [--seconds N] [--size N | --pcap FILE] [--rate N] [--burst N]`, with DEVICE as in
-//! `weir run`: `xdp:eth0`, `packet:eth0`, … At a rate (frames per second) a frame goes when its time has come. Of those
-//! that are late because the sender was held up, at most `--burst` (64) are made up for; the rest is left out.
+//! `packet_sender DEVICE [--seconds N] [--size N | --pcap FILE] [--rate N] [--burst N]`, with
+//! DEVICE as in `weir run`: `xdp:eth0`, `packet:eth0`, … At a rate (frames per second) a frame goes
+//! when its time has come. Of those that are late because the sender was held up, at most `--burst`
+//! (64) are made up for; the rest is left out.
 
 use std::io::Write;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //!
 //! `xdp_forward A B [--packet] [--native | --generic] [--copy] [--separate] [--seconds N]`
 //!
-//! `--packet` takes AF_PACKET, `--copy` the copying interface of AF_XDP, `--separate` a pool for each
-//! interface instead of one for both.
+//! `--packet` takes AF_PACKET, `--copy` the copying interface of AF_XDP, `--separate` a pool for
+//! each interface instead of one for both.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

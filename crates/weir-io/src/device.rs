@@ -73,8 +73,8 @@ pub trait Device: Send {
         Ok(())
     }
 
-    /// Whether frames that it took are still on their way; those that the interface does not take now go when
-    /// something is received or sent, or at [`Device::flush`].
+    /// Whether frames that it took are still on their way; those that the interface does not take
+    /// now go when something is received or sent, or at [`Device::flush`].
     fn is_sending(&self) -> bool {
         false
     }
@@ -108,13 +108,14 @@ pub trait Device: Send {
         None
     }
 
-    /// Whether what it has not handed over yet waits for as long as it takes, and is not lost when nobody comes.
+    /// Whether what it has not handed over yet waits for as long as it takes, and is not lost when
+    /// nobody comes.
     fn is_patient(&self) -> bool {
         false
     }
 
-    /// As [`Device::receive`], with the one copy there is made into frames of a pool; `None` where the device cannot.
-    /// A packet that is longer than a frame takes is counted as dropped.
+    /// As [`Device::receive`], with the one copy there is made into frames of a pool; `None` where
+    /// the device cannot. A packet that is longer than a frame takes is counted as dropped.
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ pub trait Device: Send {
 
 /// A device that hands over the frames themselves instead of copies.
 ///
-/// Frames that came from one device go to another without copying where both have the same [`Pool`];
-/// else they are copied on the way. Both interfaces of a device can be used in turns.
+/// Frames that came from one device go to another without copying where both have the same
+/// [`Pool`]; else they are copied on the way. Both interfaces of a device can be used in turns.
 pub trait ZeroCopy: Device {
     /// Where its frames come from and go to.
     fn pool(&self) -> Pool;
@@ -148,8 +149,9 @@ pub trait ZeroCopy: Device {
     /// As for [`Device::receive`].
     fn receive_frames(&mut self, batch: &mut FrameBatch) -> Result<usize, IoError>;
 
-    /// Sends frames from the front of the batch and takes them out. Returns how many were dealt with,
-    /// as [`Device::transmit`]; the others stay and can be tried again. Holes go without being counted.
+    /// Sends frames from the front of the batch and takes them out. Returns how many were dealt
+    /// with, as [`Device::transmit`]; the others stay and can be tried again. Holes go without
+    /// being counted.
     ///
     /// # Errors
     ///
@@ -232,9 +234,9 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
 /// Frames that [`transmit_frames`] hands to a device at a time.
 const AT_A_TIME: usize = 64;
 
-/// Receives frames of a pool from any device: those of the device itself, or copies by way of `staged`, which is
-/// cleared. What the batch does not take, because it is longer than a frame or the pool has none left, is given to
-/// `odd`. Returns how many arrived.
+/// Receives frames of a pool from any device: those of the device itself, or copies by way of
+/// `staged`, which is cleared. What the batch does not take, because it is longer than a frame or
+/// the pool has none left, is given to `odd`. Returns how many arrived.
 ///
 /// # Errors
 ///
@@ -261,8 +263,9 @@ pub fn receive_frames(
     received
 }
 
-/// Sends the frames of a batch without holes by any device, and takes out those that were dealt with: sent, or
-/// counted as dropped. The others stay and can be tried again. Returns how many were dealt with.
+/// Sends the frames of a batch without holes by any device, and takes out those that were dealt
+/// with: sent, or counted as dropped. The others stay and can be tried again. Returns how many were
+/// dealt with.
 ///
 /// # Errors
 ///

@@ -4,9 +4,9 @@ use crate::device::{Device, wait};
 use crate::error::IoError;
 use std::time::Duration;
 
-/// Waiting that adapts: who was busy a moment ago looks again at once, who found nothing a few times first lets
-/// others run that want the same core, and who has been idle for many rounds sleeps until something arrives and
-/// costs no core.
+/// Waiting that adapts: who was busy a moment ago looks again at once, who found nothing a few
+/// times first lets others run that want the same core, and who has been idle for many rounds
+/// sleeps until something arrives and costs no core.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,13 +32,14 @@ pub struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// Empty rounds of [`BusyPoll::default`]. With 200, a worker was still awake when the next small request of a controller
-    /// came, and each cost it a wake: requests one after another took 0.70 of rbfrt's time instead of 0.50 to 0.60.
+    /// Empty rounds of [`BusyPoll::default`]. With 200, a worker was still awake when the next
+    /// small request of a controller came, and each cost it a wake: requests one after another took
+    /// 0.70 of rbfrt's time instead of 0.50 to 0.60.
     pub const SPINS: u32 = 40;
 
-    /// Empty rounds before the core is offered to others. Whoever is busy has one now and then; with packets always
-    /// under way it never comes to sleep, and threads that share its core would get it only when it is taken away,
-    /// which may be while packets wait.
+    /// Empty rounds before the core is offered to others. Whoever is busy has one now and then;
+    /// with packets always under way it never comes to sleep, and threads that share its core would
+    /// get it only when it is taken away, which may be while packets wait.
     const ALONE: u32 = 4;
 
     /// Spins for this many empty rounds, then sleeps. With 0 it always sleeps, with [`u32::MAX`]
@@ -53,8 +54,8 @@ impl BusyPoll {
         self.empty = 0;
     }
 
-    /// There was nothing in this round: returns at once, or waits as [`wait`] does once there have been
-    /// too many such rounds. False where the time of `wait` is over.
+    /// There was nothing in this round: returns at once, or waits as [`wait`] does once there have
+    /// been too many such rounds. False where the time of `wait` is over.
     ///
     /// # Errors
     ///
@@ -66,8 +67,8 @@ impl BusyPoll {
         wait(devices, timeout)
     }
 
-    /// For callers who wait by other means: there was nothing in this round; whether to look again at
-    /// once. Others may have had the core meanwhile.
+    /// For callers who wait by other means: there was nothing in this round; whether to look again
+    /// at once. Others may have had the core meanwhile.
     pub fn spin(&mut self) -> bool {
         if self.empty < self.spins {
             self.empty += 1;

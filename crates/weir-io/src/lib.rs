@@ -1,16 +1,17 @@
 //! Where packets come from and where they go.
 //!
-//! A [`Device`] is one end of a port: it fills a [`Batch`] with what has arrived and takes frames to
-//! send. There are Linux interfaces (AF_XDP and raw sockets), TAPs, capture files, a generator and nothing at
-//! all; [`PortSpec`] is their notation on the command line, [`open`] makes the device.
+//! A [`Device`] is one end of a port: it fills a [`Batch`] with what has arrived and takes frames
+//! to send. There are Linux interfaces (AF_XDP and raw sockets), TAPs, capture files, a generator
+//! and nothing at all; [`PortSpec`] is their notation on the command line, [`open`] makes the
+//! device.
 //!
-//! A frame is Ethernet from the destination address on, without its checksum, as it was on the wire:
-//! VLAN tags that the kernel took off are back, checksums that a sender left to its hardware are
-//! finished, and what was merged or never cut into segments is cut ([`offload`]). Whoever sits behind
-//! a device sees no trace of offloads.
+//! A frame is Ethernet from the destination address on, without its checksum, as it was on the
+//! wire: VLAN tags that the kernel took off are back, checksums that a sender left to its hardware
+//! are finished, and what was merged or never cut into segments is cut ([`offload`]). Whoever sits
+//! behind a device sees no trace of offloads.
 //!
-//! This crate does not parse packets, has no threads and no queues but the kernel's: when to receive
-//! and what to do where a device does not take a frame is the caller's decision.
+//! This crate does not parse packets, has no threads and no queues but the kernel's: when to
+//! receive and what to do where a device does not take a frame is the caller's decision.
 //!
 //! ```
 //! use weir_io::{Batch, Device, PortSpec};
@@ -60,6 +61,19 @@ pub use sys::{
 pub fn now_ns() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The kernel's number for an interface, by its name or an alternative name; `None` if there is
+/// none of this name, or elsewhere than on Linux. It does not change when the interface is renamed.
+#[must_use]
+pub fn interface_index(name: &str) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    return sys::index_of(name);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = name;
+        None
+    }
 }
 
 /// Numbers of the cores that this thread may run on; empty where the system does not tell.
@@ -114,9 +128,10 @@ pub fn parent_process() -> i32 {
     0
 }
 
-/// Makes the calling thread, and those that it starts from now on, nicer than normal, unless it is nicer already: where
-/// they share a core with threads at 0 they get less of it (at 10 a tenth of a share, at 19, the most, a seventieth).
-/// Real-time threads ignore it. Elsewhere than on Linux nothing happens.
+/// Makes the calling thread, and those that it starts from now on, nicer than normal, unless it is
+/// nicer already: where they share a core with threads at 0 they get less of it (at 10 a tenth of a
+/// share, at 19, the most, a seventieth). Real-time threads ignore it. Elsewhere than on Linux
+/// nothing happens.
 ///
 /// # Errors
 ///

@@ -1,9 +1,10 @@
 //! Undoing what senders leave to their hardware.
 //!
-//! Between interfaces of one machine no wire forces anybody to finish a packet: a frame may come with
-//! a checksum that only covers the pseudo-header, or as one piece of up to 64 KiB that is meant to be
-//! cut into segments. The kernel says so in a header before the frame ([`VnetHeader`]); the functions
-//! here do what is left to do, so that a switch sees what would have been on the wire.
+//! Between interfaces of one machine no wire forces anybody to finish a packet: a frame may come
+//! with a checksum that only covers the pseudo-header, or as one piece of up to 64 KiB that is
+//! meant to be cut into segments. The kernel says so in a header before the frame ([`VnetHeader`]);
+//! the functions here do what is left to do, so that a switch sees what would have been on the
+//! wire.
 
 use crate::checksum::Sum;
 
@@ -61,8 +62,8 @@ impl VnetHeader {
     }
 }
 
-/// Finishes the checksum of a frame. Its field holds the sum over the pseudo-header. False where the
-/// header points outside the frame.
+/// Finishes the checksum of a frame. Its field holds the sum over the pseudo-header. False where
+/// the header points outside the frame.
 pub fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> bool {
     const UDP_FIELD: u16 = 6;
     let start = usize::from(header.checksum_start);
@@ -381,7 +382,12 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..400),
             mut place in 0usize..100, value in any::<u8>(), start in 0u16..500, size in 0u16..50,
         ) {
-            for (base, header) in [(bytes, frame(false, true, false, 0).1), frame(true, true, true, 77), frame(false, false, false, 9)] {
+            let made = [
+                (bytes, frame(false, true, false, 0).1),
+                frame(true, true, true, 77),
+                frame(false, false, false, 9),
+            ];
+            for (base, header) in made {
                 let mut base = base;
                 place = place.min(base.len().saturating_sub(1));
                 if let Some(byte) = base.get_mut(place) {

@@ -1,8 +1,8 @@
 //! Capture files: pcap and pcapng in, pcap out.
 //!
 //! A file may come from anywhere. Whatever is in it, reading it ends, allocates no more than
-//! [`MAX_FRAME`](crate::MAX_FRAME) and answers with packets or with a [`PcapError`] that says at which
-//! byte the file stops making sense.
+//! [`MAX_FRAME`](crate::MAX_FRAME) and answers with packets or with a [`PcapError`] that says at
+//! which byte the file stops making sense.
 //!
 //! ```
 //! use weir_io::pcap::{PcapReader, PcapWriter};

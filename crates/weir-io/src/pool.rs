@@ -1,4 +1,5 @@
-//! Frames in memory that the kernel can share, and batches of them that change hands without copying.
+//! Frames in memory that the kernel can share, and batches of them that change hands without
+//! copying.
 #![allow(unsafe_code)]
 
 use crate::error::IoError;
@@ -9,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How the frames of a [`Pool`] lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameLayout {
-    /// An odd number of cache lines apart, so that the first bytes of many frames do not compete for the
-    /// same few sets of a cache. The kernel calls it unaligned chunks; it is used wherever the kernel
-    /// copies.
+    /// An odd number of cache lines apart, so that the first bytes of many frames do not compete
+    /// for the same few sets of a cache. The kernel calls it unaligned chunks; it is used wherever
+    /// the kernel copies.
     #[default]
     Packed,
     /// A power of two apart and each within a page, as drivers want it that write into the frames
@@ -19,19 +20,20 @@ pub enum FrameLayout {
     Aligned,
 }
 
-/// Frames for AF_XDP (a UMEM) or for any other use: a piece of memory cut into equal frames, each with
-/// room in front of and behind the packet.
+/// Frames for AF_XDP (a UMEM) or for any other use: a piece of memory cut into equal frames, each
+/// with room in front of and behind the packet.
 ///
 /// Clones are the same pool. Frames are taken and given back through [`FrameBatch`]es and sockets;
-/// the memory is freed when the last of all these is gone. Interfaces that are opened with the same pool
-/// pass frames to each other without copying.
+/// the memory is freed when the last of all these is gone. Interfaces that are opened with the same
+/// pool pass frames to each other without copying.
 #[derive(Debug, Clone)]
 pub struct Pool {
     pub(crate) memory: Arc<Memory>,
 }
 
 impl Pool {
-    /// Bytes in front of a packet that has just been received: what the kernel leaves in every frame.
+    /// Bytes in front of a packet that has just been received: what the kernel leaves in every
+    /// frame.
     pub const HEADROOM: usize = 256;
     /// Bytes behind the longest packet.
     pub const TAILROOM: usize = 64;
@@ -42,9 +44,9 @@ impl Pool {
     /// Most frames of a pool.
     pub const MAX_FRAMES: u32 = 1 << 19;
 
-    /// A pool of `frames` frames for packets of up to `frame_size` bytes, at most [`Self::MAX_FRAMES`] and
-    /// [`Self::LARGEST`]. A frame takes 2 or 4 KiB; one for more than [`Self::MAX_FRAME`] takes what it needs, and is
-    /// not for AF_XDP.
+    /// A pool of `frames` frames for packets of up to `frame_size` bytes, at most
+    /// [`Self::MAX_FRAMES`] and [`Self::LARGEST`]. A frame takes 2 or 4 KiB; one for more than
+    /// [`Self::MAX_FRAME`] takes what it needs, and is not for AF_XDP.
     ///
     /// # Errors
     ///
@@ -64,8 +66,8 @@ impl Pool {
         self.memory.count
     }
 
-    /// Number of frames that nobody has. Sockets and batches keep a few dozen in reserve, which do not
-    /// count.
+    /// Number of frames that nobody has. Sockets and batches keep a few dozen in reserve, which do
+    /// not count.
     #[must_use]
     pub fn free(&self) -> usize {
         self.memory.free_list().len()
@@ -105,8 +107,8 @@ impl Pool {
 /// Frames that a batch or socket takes from the pool at once.
 pub(crate) const SPARE: usize = 64;
 
-/// The memory of a pool. Whoever holds the number of a frame owns the frame: the list of free frames, a
-/// batch, a socket, or the kernel, and never two of them.
+/// The memory of a pool. Whoever holds the number of a frame owns the frame: the list of free
+/// frames, a batch, a socket, or the kernel, and never two of them.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -120,8 +122,8 @@ pub(crate) struct Memory {
     free: Mutex<Vec<u32>>,
 }
 
-// SAFETY: the memory is plain bytes that live until this is dropped. Who may touch which frame is decided
-// by who has its number, and numbers are handed over by value.
+// SAFETY: the memory is plain bytes that live until this is dropped. Who may touch which frame is
+// decided by who has its number, and numbers are handed over by value.
 unsafe impl Send for Memory {}
 // SAFETY: through a shared reference only the numbers of free frames are reached, behind the mutex;
 // bytes of a frame only by who has its number.
@@ -228,8 +230,8 @@ impl Memory {
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn bytes(&self, frame: u32) -> &mut [u8] {
         debug_assert!(frame < self.count);
-        // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long as
-        // `self`; nobody else touches this one, says the caller.
+        // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long
+        // as `self`; nobody else touches this one, says the caller.
         unsafe { std::slice::from_raw_parts_mut(self.base().add(frame as usize * self.stride), self.stride) }
     }
 }
@@ -307,8 +309,8 @@ pub(crate) struct Slot {
     pub(crate) time_ns: u64,
 }
 
-/// Frames of a [`Pool`] that the holder owns: to be read, changed, grown to either side, moved to other
-/// batches and sent, all in place.
+/// Frames of a [`Pool`] that the holder owns: to be read, changed, grown to either side, moved to
+/// other batches and sent, all in place.
 ///
 /// Positions are kept when a frame is moved away; it leaves a hole. What is in the batch when it is
 /// cleared or dropped goes back to the pool.
@@ -376,7 +378,8 @@ impl FrameBatch {
     /// The frame at a position. `None` for a hole or past the end.
     pub fn get_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let slot = self.slots.get_mut(index)?.as_mut()?;
-        // SAFETY: the slot says that this batch owns the frame, and it is borrowed as long as the bytes.
+        // SAFETY: the slot says that this batch owns the frame, and it is borrowed as long as the
+        // bytes.
         let bytes = unsafe { self.memory.bytes(slot.frame) };
         Some(FrameMut { bytes, slot })
     }
@@ -387,8 +390,8 @@ impl FrameBatch {
         let slots = self.slots.iter_mut().enumerate();
         slots.filter_map(move |(index, slot)| {
             let slot = slot.as_mut()?;
-            // SAFETY: the slot says that this batch owns the frame; no other slot has the same one, and the
-            // batch is borrowed as long as the bytes.
+            // SAFETY: the slot says that this batch owns the frame; no other slot has the same one,
+            // and the batch is borrowed as long as the bytes.
             let bytes = unsafe { memory.bytes(slot.frame) };
             Some((index, FrameMut { bytes, slot }))
         })
@@ -403,8 +406,8 @@ impl FrameBatch {
         bytes.get(slot.start as usize..(slot.start + slot.length) as usize)
     }
 
-    /// Adds a copy of a packet. False where there is no room, where the packet is longer than a frame
-    /// takes, or where the pool has no frame left.
+    /// Adds a copy of a packet. False where there is no room, where the packet is longer than a
+    /// frame takes, or where the pool has no frame left.
     pub fn push(&mut self, data: &[u8], time_ns: u64) -> bool {
         self.push_parts(&[data], time_ns)
     }
@@ -437,11 +440,11 @@ impl FrameBatch {
         true
     }
 
-    /// Moves the frame at a position to the end of another batch and leaves a hole. Between batches of
-    /// one pool no byte is touched; to another pool it is copied, and goes back to its own.
+    /// Moves the frame at a position to the end of another batch and leaves a hole. Between batches
+    /// of one pool no byte is touched; to another pool it is copied, and goes back to its own.
     ///
-    /// False where the other batch has no room (or its pool no frame, or no frame so long), or there is
-    /// nothing at the position; then nothing has changed.
+    /// False where the other batch has no room (or its pool no frame, or no frame so long), or
+    /// there is nothing at the position; then nothing has changed.
     pub fn move_to(&mut self, index: usize, other: &mut FrameBatch) -> bool {
         if other.room() == 0 {
             return false;
@@ -462,8 +465,8 @@ impl FrameBatch {
         true
     }
 
-    /// Adds a copy of the frame at a position to another batch, as for a packet to many ports. False as
-    /// for [`Self::push`].
+    /// Adds a copy of the frame at a position to another batch, as for a packet to many ports.
+    /// False as for [`Self::push`].
     pub fn copy_to(&self, index: usize, other: &mut FrameBatch) -> bool {
         let time_ns = self.slots.get(index).and_then(|s| s.as_ref()).map_or(0, |s| s.time_ns);
         self.get(index).is_some_and(|data| other.push(data, time_ns))
@@ -495,8 +498,8 @@ impl FrameBatch {
         self.held += 1;
     }
 
-    /// Hands frames over, from the front, while `take` wants them; those it does not want stay. Holes
-    /// go.
+    /// Hands frames over, from the front, while `take` wants them; those it does not want stay.
+    /// Holes go.
     pub(crate) fn drain_while(&mut self, mut take: impl FnMut(&Slot, &Memory) -> bool) {
         let mut done = 0;
         for slot in &self.slots {
@@ -557,16 +560,16 @@ impl<'b> FrameMut<'b> {
         self.bytes.len() - self.headroom() - self.length()
     }
 
-    /// All bytes of the frame as [`Self::whole`], for as long as the batch is borrowed; where the packet begins
-    /// and how long it is.
+    /// All bytes of the frame as [`Self::whole`], for as long as the batch is borrowed; where the
+    /// packet begins and how long it is.
     #[must_use]
     pub fn into_whole(self) -> (&'b mut [u8], usize, usize) {
         let (start, length) = (self.slot.start as usize, self.slot.length as usize);
         (self.bytes, start, length)
     }
 
-    /// All bytes of the frame: the room in front, the packet and the room behind. The packet begins at
-    /// [`Self::headroom`]; [`Self::set_packet`] says where it is after a change.
+    /// All bytes of the frame: the room in front, the packet and the room behind. The packet begins
+    /// at [`Self::headroom`]; [`Self::set_packet`] says where it is after a change.
     #[must_use]
     pub fn whole(&mut self) -> &mut [u8] {
         self.bytes

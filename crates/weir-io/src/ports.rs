@@ -8,15 +8,17 @@ use crate::spec::DeviceSpec;
 /// How [`Ports::open`] opens devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortsOptions {
-    /// Longest packet of a device that does not say how long its packets are, in bytes. Where one has AF_XDP, only
-    /// those with AF_XDP count.
+    /// Longest packet of a device that does not say how long its packets are, in bytes. Where one
+    /// has AF_XDP, only those with AF_XDP count.
     pub longest: usize,
     /// Bytes that a packet may grow by in front, beyond [`Pool::HEADROOM`].
     pub growth: usize,
-    /// A device for each receive queue where there are several and they can be had one by one (AF_XDP).
+    /// A device for each receive queue where there are several and they can be had one by one
+    /// (AF_XDP).
     pub split: bool,
-    /// Packets for which an interface has room until they are received, for each receive queue with AF_XDP, where a power of
-    /// two is made of it; from 64 to [`PortsOptions::MAX_RING`]. `None`: some 8,000, shared by an interface's queues.
+    /// Packets for which an interface has room until they are received, for each receive queue with
+    /// AF_XDP, where a power of two is made of it; from 64 to [`PortsOptions::MAX_RING`]. `None`:
+    /// some 8,000, shared by an interface's queues.
     pub ring: Option<u32>,
 }
 
@@ -29,8 +31,8 @@ impl PortsOptions {
 pub struct Ports {
     /// Where their frames come from: all devices that hand over frames have this pool.
     pub pool: Pool,
-    /// For each port its device; or a device for each receive queue, each for a thread of its own, where
-    /// whatever is of one flow arrives at the same.
+    /// For each port its device; or a device for each receive queue, each for a thread of its own,
+    /// where whatever is of one flow arrives at the same.
     pub devices: Vec<Vec<Box<dyn Device>>>,
 }
 
@@ -40,17 +42,20 @@ pub struct Ports {
 pub struct PortsError {
     /// Why not.
     pub source: IoError,
-    /// Its position among the specifications; `None` where there is no memory for the frames of all.
+    /// Its position among the specifications; `None` where there is no memory for the frames of
+    /// all.
     pub index: Option<usize>,
 }
 
 impl Ports {
-    /// Opens the devices that the specifications describe, in their order. `frames` is told of how many pieces each
-    /// is going to be, and says how many frames are in other hands than the devices' at most: in batches and rings.
+    /// Opens the devices that the specifications describe, in their order. `frames` is told of how
+    /// many pieces each is going to be, and says how many frames are in other hands than the
+    /// devices' at most: in batches and rings.
     ///
     /// # Errors
     ///
-    /// The first that does not exist or that the process may not use; the message says what would help.
+    /// The first that does not exist or that the process may not use; the message says what would
+    /// help.
     pub fn open(
         specs: &[DeviceSpec],
         options: &PortsOptions,
@@ -105,7 +110,8 @@ fn longest_of(spec: &DeviceSpec) -> Option<usize> {
     }
 }
 
-/// What a device needs that is opened with AF_XDP, unless something is wrong with it: that is said when it is opened.
+/// What a device needs that is opened with AF_XDP, unless something is wrong with it: that is said
+/// when it is opened.
 #[cfg(target_os = "linux")]
 fn needs(spec: &DeviceSpec, options: &PortsOptions) -> Option<Needs> {
     use crate::sys::{select, xdp};

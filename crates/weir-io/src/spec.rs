@@ -26,10 +26,10 @@ pub struct PortSpec {
 /// What a port is connected to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceSpec {
-    /// `NAME`: a Linux interface, with AF_XDP where that works and does no harm, else with AF_PACKET.
-    /// The description of the device says which, and why. AF_XDP would do harm on virtual interfaces,
-    /// where senders leave checksums unfinished and it is not told, and where this machine has an
-    /// address on the interface, at which it would not answer any more.
+    /// `NAME`: a Linux interface, with AF_XDP where that works and does no harm, else with
+    /// AF_PACKET. The description of the device says which, and why. AF_XDP would do harm on
+    /// virtual interfaces, where senders leave checksums unfinished and it is not told, and where
+    /// this machine has an address on the interface, at which it would not answer any more.
     Interface(String),
     /// `xdp:NAME`: a Linux interface with AF_XDP.
     Xdp(String),

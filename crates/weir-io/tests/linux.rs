@@ -53,7 +53,8 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
     });
 }
 
-/// Of 500 frames that nobody receives while they are sent, those that are there afterwards and those that were lost.
+/// Of 500 frames that nobody receives while they are sent, those that are there afterwards and
+/// those that were lost.
 fn kept_by(ring: Option<u32>, device: DeviceSpec, sender: &mut RawSocket) -> (usize, u64) {
     let options = PortsOptions {
         longest: 1514,
@@ -242,8 +243,8 @@ fn an_interface_that_does_not_exist_is_an_error_that_names_those_that_do() {
 #[test]
 fn a_missing_right_is_named_with_what_gives_it() {
     in_namespace(|| {
-        // SAFETY: takes no pointer. As a system call, which unlike the library's wrapper changes this
-        // thread only.
+        // SAFETY: takes no pointer. As a system call, which unlike the library's wrapper changes
+        // this thread only.
         let became = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
         assert_eq!(became, 0);
         let error = RawSocket::open("lo").unwrap_err().to_string();

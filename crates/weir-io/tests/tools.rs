@@ -1,4 +1,5 @@
-//! Captures in exchange with Wireshark's tools. Without them the test says so and passes, except in CI.
+//! Captures in exchange with Wireshark's tools. Without them the test says so and passes, except in
+//! CI.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::path::Path;

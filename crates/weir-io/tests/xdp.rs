@@ -1,5 +1,5 @@
-//! AF_XDP against the kernel, in network namespaces. Needs root and iproute2; without root the tests say
-//! so and pass, except in CI.
+//! AF_XDP against the kernel, in network namespaces. Needs root and iproute2; without root the
+//! tests say so and pass, except in CI.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -283,8 +283,8 @@ fn a_plain_name_takes_what_does_no_harm_and_says_why() {
 fn a_missing_right_is_named() {
     in_namespace(|| {
         pair("");
-        // SAFETY: takes no pointer. As a system call, which unlike the library's wrapper changes this
-        // thread only.
+        // SAFETY: takes no pointer. As a system call, which unlike the library's wrapper changes
+        // this thread only.
         let became = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
         assert_eq!(became, 0);
         let error = XdpSocket::open("wa", &XdpOptions::default()).unwrap_err().to_string();
@@ -295,8 +295,8 @@ fn a_missing_right_is_named() {
     });
 }
 
-/// What the documentation of `XdpSocket` says: with offloads at the sender, checksums arrive unfinished,
-/// and `ethtool` there helps.
+/// What the documentation of `XdpSocket` says: with offloads at the sender, checksums arrive
+/// unfinished, and `ethtool` there helps.
 #[test]
 fn checksums_are_as_the_sender_left_them() {
     in_namespace(|| {

@@ -5,14 +5,16 @@ use num_traits::{One, ToPrimitive, Zero};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// `width` bits. The value is unsigned; operations that read it as two's complement say so. Width 0 is
-/// legal and has the one value 0.
+/// `width` bits. The value is unsigned; operations that read it as two's complement say so. Width 0
+/// is legal and has the one value 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Bits(Inside);
 
-/// Up to 128 bits in place, else a big integer. Always reduced to the width, so equality is derived.
+/// Up to 128 bits in place, else a big integer. Always reduced to the width, so equality is
+/// derived.
 ///
-/// Tables hold millions of them, so they are small: a `u128` would be aligned to 16 bytes and make it 48 bytes, not 24.
+/// Tables hold millions of them, so they are small: a `u128` would be aligned to 16 bytes and make
+/// it 48 bytes, not 24.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Inside {
     /// Low half, high half.
@@ -437,7 +439,8 @@ impl Bits {
         }
     }
 
-    /// Bits `hi` down to `lo`, counted from 0 at the least significant. Bits beyond the width read as 0.
+    /// Bits `hi` down to `lo`, counted from 0 at the least significant. Bits beyond the width read
+    /// as 0.
     #[must_use]
     pub fn slice(&self, hi: u32, lo: u32) -> Self {
         let width = hi + 1 - lo;
@@ -549,7 +552,8 @@ mod tests {
             let cut = cut % w;
             if cut > 0 {
                 prop_assert_eq!(a.slice(w - 1, cut).concat(&a.slice(cut - 1, 0)), a.clone());
-                prop_assert_eq!(a.insert(cut - 1, 0, &b.slice(cut - 1, 0)), a.slice(w - 1, cut).concat(&b.slice(cut - 1, 0)));
+                let low = b.slice(cut - 1, 0);
+                prop_assert_eq!(a.insert(cut - 1, 0, &low), a.slice(w - 1, cut).concat(&low));
             }
             prop_assert_eq!(a.sign_extend(w + 9).to_signed_bigint(), a.to_signed_bigint());
             prop_assert_eq!(Bits::from_bytes(w, &a.to_bytes()), a.clone());

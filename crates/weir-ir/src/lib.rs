@@ -2,8 +2,8 @@
 //!
 //! A [`Program`] is **closed, typed and flat**. Closed: no type variable, no `int`, no unresolved
 //! name, no constructor parameter is left; sub-parsers, sub-controls, functions and actions have
-//! been inlined where they are used. Typed: every [`Var`] is `bits<W>` or `varbit<W>`. Flat: structs,
-//! headers, unions and stacks have been taken apart into scalar variables; a header is a
+//! been inlined where they are used. Typed: every [`Var`] is `bits<W>` or `varbit<W>`. Flat:
+//! structs, headers, unions and stacks have been taken apart into scalar variables; a header is a
 //! validity variable and one variable per field.
 //!
 //! # Semantics
@@ -17,11 +17,11 @@
 //! saturate. Instructions that take from the packet ([`InstKind::Extract`], …) can fail: then the
 //! body's `error` variable is set and control goes to its `on_error` block.
 //!
-//! A table lookup is a terminator ([`Terminator::Lookup`]): the one place besides a slow extern where
-//! a packet may have to wait. The lookup writes whether it hit, the handle of the entry, the index of
-//! the chosen action and the parameters of that action; the code after it branches to the bodies of
-//! the actions, which are ordinary blocks. So a suspension never happens inside a basic block, and what
-//! is live across it is what is live at the start of the next block.
+//! A table lookup is a terminator ([`Terminator::Lookup`]): the one place besides a slow extern
+//! where a packet may have to wait. The lookup writes whether it hit, the handle of the entry, the
+//! index of the chosen action and the parameters of that action; the code after it branches to the
+//! bodies of the actions, which are ordinary blocks. So a suspension never happens inside a basic
+//! block, and what is live across it is what is live at the start of the next block.
 //!
 //! # Example
 //!
@@ -55,8 +55,8 @@
 //! # Ok::<(), weir_ir::parse::ParseError>(())
 //! ```
 //!
-//! Nothing here knows the name of an architecture: what an extern means, which blocks exist and which
-//! variables they share is data in [`target`].
+//! Nothing here knows the name of an architecture: what an extern means, which blocks exist and
+//! which variables they share is data in [`target`].
 #![forbid(unsafe_code)]
 
 pub mod arena;

@@ -1,6 +1,6 @@
-//! Passes over the IR that pay for every engine: constant folding, copy propagation, removal of dead code
-//! and of fields nobody reads, and a tidy control-flow graph. (Actions and sub-blocks have been inlined
-//! by the compiler already.)
+//! Passes over the IR that pay for every engine: constant folding, copy propagation, removal of
+//! dead code and of fields nobody reads, and a tidy control-flow graph. (Actions and sub-blocks
+//! have been inlined by the compiler already.)
 
 mod dead;
 mod global;

@@ -1,9 +1,9 @@
 //! Several blocks of a program in a row as one body: what a compiling engine takes as a whole.
 //!
-//! An interpreter asks the architecture after each block what comes next. Compiled code wants to know
-//! beforehand: an architecture that can say it makes one body of its blocks and of what it does between them
-//! itself, and says by which [`Exit`]s packets leave it. Constants then travel from parser to deparser, and a
-//! packet's variables stay in registers across blocks.
+//! An interpreter asks the architecture after each block what comes next. Compiled code wants to
+//! know beforehand: an architecture that can say it makes one body of its blocks and of what it
+//! does between them itself, and says by which [`Exit`]s packets leave it. Constants then travel
+//! from parser to deparser, and a packet's variables stay in registers across blocks.
 //!
 //! The body may hold parser and deparser instructions alike. Its ways end in
 //! [`Terminator::Exit`], never in `accept`, `reject` or `return`.
@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// A body to compile.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
-    /// The program whose variables, headers, tables and externs the body names. Its own blocks are not
-    /// looked at.
+    /// The program whose variables, headers, tables and externs the body names. Its own blocks are
+    /// not looked at.
     pub program: Arc<Program>,
     /// The code.
     pub body: Body,
@@ -27,15 +27,16 @@ pub struct Pipeline {
     pub exits: Vec<Exit>,
     /// What each extern call of the body is, in the order of the body's blocks and instructions.
     pub calls: Vec<CallKind>,
-    /// The exit of a packet that compiled code cannot follow (it is at no whole byte). Only taken before any call:
-    /// whoever gets the packet begins anew with it.
+    /// The exit of a packet that compiled code cannot follow (it is at no whole byte). Only taken
+    /// before any call: whoever gets the packet begins anew with it.
     pub restart: u32,
     /// The exit of a packet that runs more instructions than a packet may.
     pub overrun: u32,
-    /// Tables whose lookup runs something that must keep the order of packets (direct meters), by index.
+    /// Tables whose lookup runs something that must keep the order of packets (direct meters), by
+    /// index.
     pub ordered_tables: Vec<bool>,
-    /// The state that a lookup of a table reads, by the numbers in [`CallKind::Host`], where calls may write it; by index. Tables
-    /// that are not named read none.
+    /// The state that a lookup of a table reads, by the numbers in [`CallKind::Host`], where calls
+    /// may write it; by index. Tables that are not named read none.
     pub table_states: Vec<Option<u32>>,
 }
 
@@ -46,10 +47,11 @@ pub struct Exit {
     pub name: &'static str,
     /// Variables that whoever gets the packet reads.
     pub live: Vec<VarId>,
-    /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise its bytes
-    /// are as they were received.
+    /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise
+    /// its bytes are as they were received.
     pub deparsed: bool,
-    /// The packet goes on outside the pipeline: what it may come to there. `None`: that was its end.
+    /// The packet goes on outside the pipeline: what it may come to there. `None`: that was its
+    /// end.
     pub touches: Option<Touched>,
 }
 
@@ -68,14 +70,14 @@ pub enum CallKind {
     /// The internet checksum (RFC 1071) over the first argument's scalars, one after the other; the
     /// scalars of invalid headers are left out. Into the first result.
     InternetChecksum,
-    /// A number that is that sum, not complemented, modulo 65535; 0 only where the sum is. For adding up what may
-    /// be there or not: the first scalar may be the sum so far.
+    /// A number that is that sum, not complemented, modulo 65535; 0 only where the sum is. For
+    /// adding up what may be there or not: the first scalar may be the sum so far.
     InternetSum,
-    /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the index in
-    /// the first argument. Order does not matter.
+    /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the
+    /// index in the first argument. Order does not matter.
     Count(usize),
-    /// `base + hash % max`, where the host hashes the scalars of an argument, one after the other, the last byte filled
-    /// up with zeros.
+    /// `base + hash % max`, where the host hashes the scalars of an argument, one after the other,
+    /// the last byte filled up with zeros.
     Hash {
         /// Where it goes; at most 64 bits.
         result: VarId,
@@ -88,13 +90,14 @@ pub enum CallKind {
         /// At least 1.
         max: u64,
     },
-    /// A function of the first argument, a number of at most 64 bits, that its highest bit and the three behind it say: the value
-    /// with number [`magnitude`]. Into the first result, of as many bits.
+    /// A function of the first argument, a number of at most 64 bits, that its highest bit and the
+    /// three behind it say: the value with number [`magnitude`]. Into the first result, of as many
+    /// bits.
     ByMagnitude(Arc<[u64; MAGNITUDES]>),
     /// Has no effect.
     Nothing,
-    /// One scalar, of at most 64 bits, of a cell of array number `array` of the host's, at the index in the first argument.
-    /// Into the first result; 0 beyond the end.
+    /// One scalar, of at most 64 bits, of a cell of array number `array` of the host's, at the
+    /// index in the first argument. Into the first result; 0 beyond the end.
     ReadCell {
         /// The array.
         array: usize,
@@ -122,7 +125,8 @@ pub enum CallKind {
         reads: Vec<VarId>,
         /// Shared variables it writes besides its arguments.
         writes: Vec<VarId>,
-        /// The state it reads or writes, if packets must come to it in order: equal numbers, same state.
+        /// The state it reads or writes, if packets must come to it in order: equal numbers, same
+        /// state.
         state: Option<u32>,
         /// It may end the packet's way; the number of the exit.
         abort: Option<u32>,
@@ -132,7 +136,8 @@ pub enum CallKind {
 /// Values of a function that [`CallKind::ByMagnitude`] names.
 pub const MAGNITUDES: usize = 65 * 8;
 
-/// The highest bit of a number and the three behind it, as a number: 0 for zero, 8 and on for one, 16 and on for two.
+/// The highest bit of a number and the three behind it, as a number: 0 for zero, 8 and on for one,
+/// 16 and on for two.
 #[must_use]
 pub fn magnitude(number: u64) -> usize {
     let zeros = number.leading_zeros();
@@ -140,12 +145,14 @@ pub fn magnitude(number: u64) -> usize {
     (64 - zeros as usize) * 8 + behind as usize
 }
 
-/// Cells that lie in one place, one after the other, each in whole words: where a scalar is in them.
+/// Cells that lie in one place, one after the other, each in whole words: where a scalar is in
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlatCells {
     /// How many there are; the least number where they grow.
     pub cells: u64,
-    /// How many there are is known when a vector of packets begins: as many as fit into what the host has.
+    /// How many there are is known when a vector of packets begins: as many as fit into what the
+    /// host has.
     pub grows: bool,
     /// Words of each.
     pub stride: u32,
@@ -156,7 +163,8 @@ pub struct FlatCells {
 }
 
 impl FlatCells {
-    /// Cells behind the last: one where the scalar is zero, for who reads beyond the end, and one for what is written there.
+    /// Cells behind the last: one where the scalar is zero, for who reads beyond the end, and one
+    /// for what is written there.
     pub const SPARE: u64 = 2;
 
     /// Words of all, with those behind the last.

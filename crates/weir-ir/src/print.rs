@@ -1,9 +1,10 @@
 //! The IR as text. [`crate::parse::parse`] reads it back.
 //!
-//! One item per line. Things are numbered by kind: `%3` a variable, `h3` a header, `t3` a table, `x3` an
-//! extern instance, `a3` an action, `v3` a value set, `e3` an enum, `y3` a header type, `b3` a basic
-//! block. After a variable's number its name stands for people, `%3:hdr.ipv4.ttl`; only the number counts.
-//! `@12:5` after an instruction is its line and column, `@1/12:5` in file 1.
+//! One item per line. Things are numbered by kind: `%3` a variable, `h3` a header, `t3` a table,
+//! `x3` an extern instance, `a3` an action, `v3` a value set, `e3` an enum, `y3` a header type,
+//! `b3` a basic block. After a variable's number its name stands for people, `%3:hdr.ipv4.ttl`;
+//! only the number counts. `@12:5` after an instruction is its line and column, `@1/12:5` in file
+//! 1.
 
 use crate::bits::Bits;
 use crate::program::*;
@@ -18,8 +19,8 @@ pub fn print(program: &Program) -> String {
     out
 }
 
-/// The same without files, lines and columns: equal for two programs that differ in nothing that packets or control planes could
-/// tell, such as comments.
+/// The same without files, lines and columns: equal for two programs that differ in nothing that
+/// packets or control planes could tell, such as comments.
 #[must_use]
 pub fn print_without_places(program: &Program) -> String {
     let mut out = String::new();

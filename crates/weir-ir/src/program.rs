@@ -37,7 +37,8 @@ pub struct Program {
     /// Name of the target description the program was compiled for. For people and for whoever
     /// picks the architecture; nothing in this crate looks at it.
     pub target: String,
-    /// Where a switch has several pipelines: what the names of their objects begin with, but for actions, which they share.
+    /// Where a switch has several pipelines: what the names of their objects begin with, but for
+    /// actions, which they share.
     pub pipelines: Vec<String>,
     /// Source files that [`Loc::file`] indexes.
     pub files: Vec<String>,

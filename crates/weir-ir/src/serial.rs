@@ -1,4 +1,5 @@
-//! How ids and bit strings are written by serde: ids as their number, bit strings as their width and value.
+//! How ids and bit strings are written by serde: ids as their number, bit strings as their width
+//! and value.
 
 use crate::arena::Id;
 use crate::bits::Bits;

@@ -17,8 +17,8 @@ pub struct Target {
     pub packages: &'static [PackageSpec],
     /// The P4 files that declare it: the names that programs include them by, and their texts.
     pub files: &'static [(&'static str, &'static str)],
-    /// Macros that its programs expect to be defined before the first line where it was chosen by name: the file
-    /// that they include may define them otherwise.
+    /// Macros that its programs expect to be defined before the first line where it was chosen by
+    /// name: the file that they include may define them otherwise.
     pub macros: &'static [(&'static str, &'static str)],
     /// Macros that its files do not define and many programs define alike: their names and values.
     /// A program that lacks one gets an error with the line to write.
@@ -50,7 +50,8 @@ pub struct PackageSpec {
     pub name: &'static str,
     /// Its blocks in the order of its parameters.
     pub blocks: &'static [BlockSpec],
-    /// Its parameters that are whole pipelines: where they are not all the same one, names begin with the pipeline's.
+    /// Its parameters that are whole pipelines: where they are not all the same one, names begin
+    /// with the pipeline's.
     pub pipelines: &'static [&'static str],
 }
 
@@ -61,8 +62,8 @@ pub struct BlockSpec {
     pub path: &'static [&'static str],
     /// Its role, unique in the package.
     pub role: &'static str,
-    /// For each parameter of the block in order: the role of the [`crate::Shared`] group it is bound
-    /// to; `""` for the packet.
+    /// For each parameter of the block in order: the role of the [`crate::Shared`] group it is
+    /// bound to; `""` for the packet.
     pub bindings: &'static [&'static str],
     /// The package parameter is `@optional`.
     pub optional: bool,
@@ -73,7 +74,8 @@ pub struct BlockSpec {
 pub struct ControlSpec {
     /// Extern types whose instances they see; of others they are told nothing.
     pub resources: &'static [ResourceSpec],
-    /// The extern function whose second argument is a message to them, where no extern type sends such messages.
+    /// The extern function whose second argument is a message to them, where no extern type sends
+    /// such messages.
     pub digest_function: Option<&'static str>,
     /// What each port may be given for parsers to read.
     pub port_metadata: Option<PortMetadataSpec>,
@@ -115,8 +117,8 @@ pub struct ResourceSpec {
     pub kind: ResourceKind,
     /// Position among its type parameters of the type of its index.
     pub index: Option<usize>,
-    /// Instances that are direct to a table are executed by every hit, whatever the action does; others only by actions that
-    /// call them.
+    /// Instances that are direct to a table are executed by every hit, whatever the action does;
+    /// others only by actions that call them.
     pub on_every_hit: bool,
 }
 
@@ -254,7 +256,8 @@ pub struct PropertySpec {
 /// What a table property is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PropertyRole {
-    /// It says how the table is implemented: by an action profile or selector, where its value is one.
+    /// It says how the table is implemented: by an action profile or selector, where its value is
+    /// one.
     Implementation,
     /// It attaches a resource to the table: one with a value per entry belongs to that table alone.
     Attachment,

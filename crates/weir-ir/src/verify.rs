@@ -17,7 +17,15 @@
 //! 11. A method neither looks up nor emits, and does not call itself.
 //! 12. The first error is `NoError`; those that packet operations fail with are there.
 //! 13. A lookup writes four different things; a place is in a file that the program names.
+//!
+//! Of saved programs also:
+//!
+//! 14. The data of an action are read only where a lookup has chosen it.
+//! 15. A parser's `error` is a local variable.
+//! 16. A shared variable is in a group. The members of a group that are fields are named as in the
+//!     header's type.
 
+mod action_data;
 mod methods;
 mod owners;
 mod tables;
@@ -75,6 +83,8 @@ pub fn verify_saved(program: &Program) -> Result<(), Vec<VerifyError>> {
         failures: HashSet::new(),
     };
     verifier.recursion();
+    verifier.action_data();
+    verifier.saved();
     match verifier.errors.is_empty() {
         true => Ok(()),
         false => Err(verifier.errors),

@@ -632,3 +632,92 @@ fn errors_have_their_numbers() {
         "there is no error `PacketTooShort`, which this fails with",
     );
 }
+
+/// What is wrong with a saved program with this control.
+fn says_of(control: &str) -> Vec<String> {
+    let mut good = program(PARSER, CONTROL);
+    let text = print::print(&good);
+    let (head, _) = text.split_once("block \"ingress\"").expect("an ingress");
+    let text = format!("{head}block \"ingress\" control \"I\" {{\n{control}\n}}\n");
+    match parse::parse(&text) {
+        Ok(program) => {
+            good = program;
+            verify_saved(&good).map_or_else(|e| e.iter().map(ToString::to_string).collect(), |()| Vec::new())
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+#[test]
+fn data_of_an_action_are_read_where_it_was_chosen_and_nowhere_else() {
+    let lookup = "lookup t0 (%2) hit %6 action %7 entry %8";
+    let good = [
+        format!("b0: {lookup} b1\nb1: switch %7 {{ 32w0x0 : b2 32w0x1 : b3 }} b3\nb2: %3 = %9 goto b3\nb3: return"),
+        // Whatever is between.
+        format!(
+            "b0: {lookup} b1\nb1: branch %6 b2 b2\nb2: switch %7 {{ 32w0x0 : b3 }} b5\n\
+             b3: goto b4\nb4: %3 = %9 goto b5\nb5: return"
+        ),
+    ];
+    for control in good {
+        assert_eq!(says_of(&control), [] as [&str; 0], "{control}");
+    }
+    let bad = [
+        "b0: %3 = %9 return".to_owned(),
+        format!("b0: {lookup} b1\nb1: %3 = %9 return"),
+        // The other action.
+        format!("b0: {lookup} b1\nb1: switch %7 {{ 32w0x1 : b2 }} b3\nb2: %3 = %9 goto b3\nb3: return"),
+        // Behind both.
+        format!("b0: {lookup} b1\nb1: switch %7 {{ 32w0x0 : b2 }} b3\nb2: goto b3\nb3: %3 = %9 return"),
+        // On one path there was no lookup.
+        format!(
+            "b0: branch %13 b1 b2\nb1: {lookup} b2\nb2: switch %7 {{ 32w0x0 : b3 }} b4\n\
+             b3: %3 = %9 goto b4\nb4: return"
+        ),
+        // The table was looked up once more.
+        format!(
+            "b0: {lookup} b1\nb1: lookup t0 (%3) hit %13 action %14 entry %8 b2\n\
+             b2: switch %7 {{ 32w0x0 : b3 }} b4\nb3: %3 = %9 goto b4\nb4: return"
+        ),
+        // Something else wrote the variable.
+        format!("b0: {lookup} b1\nb1: %7 = 32w0x0 switch %7 {{ 32w0x0 : b2 }} b3\nb2: %3 = %9 goto b3\nb3: return"),
+    ];
+    for control in bad {
+        let says = says_of(&control);
+        assert!(
+            says.iter().any(|e| e.contains("reads data of action I.set")),
+            "{control}: {says:?}"
+        );
+    }
+}
+
+#[test]
+fn roles_of_variables_in_saved_programs_are_those_that_a_compiler_gives() {
+    says(
+        |p| {
+            let shared = Var {
+                name: "e".into(),
+                ty: Type::Bits(32),
+                display: Display::Unsigned,
+                kind: VarKind::Shared,
+            };
+            let v = p.vars.push(shared);
+            let leaf = SharedLeaf {
+                path: "e".into(),
+                var: v,
+                annotations: Vec::new(),
+            };
+            p.shared[1].leaves.push(leaf);
+            block(p, "parser").body.error = Some(v);
+        },
+        "which is no local variable",
+    );
+    says(
+        |p| drop(p.shared[1].leaves.pop()),
+        "it is shared, but in no group of shared variables",
+    );
+    says(
+        |p| p.header_types[HeaderTypeId::new(0)].fields[0].name = "z".into(),
+        "it is shared as `h.a`, but it is `z` of its header",
+    );
+}

@@ -1,6 +1,10 @@
-//! What is known of a pipeline before code is made: where headers lie in the packet, which fields still are
-//! what the packet holds, how the deparser's work can be done, and what is live where.
+//! Dataflow analyses of a pipeline, before code is generated.
+//!
+//! They find where headers lie in the packet, which fields are unchanged since they were received,
+//! whether the deparser can work in place, and which variables are live. Each submodule has one
+//! analysis; [`Analysis::new`] runs them in order. The pipeline itself is not changed.
 
+mod annotated;
 mod checksums;
 mod deparse;
 mod flow;
@@ -8,12 +12,11 @@ mod live;
 mod loops;
 mod packet;
 mod reads;
-mod step;
 
-pub(crate) use checksums::Change;
+pub(crate) use annotated::AnnotatedInst;
+pub(crate) use checksums::ChecksumUpdate;
 pub(crate) use flow::State;
 pub(crate) use loops::{Loop, PARSER_LIMIT};
-pub(crate) use step::Step;
 
 use crate::error::Unsupported;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,20 +27,20 @@ use weir_ir::{BlockId, HeaderId, InLeaf, InstKind, Operand, Program, Terminator,
 /// A variable as code generation sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VarInfo {
-    /// Bits; of a varbit the most it can have.
+    /// Width in bits; of a varbit the greatest one.
     pub width: u32,
-    /// It knows its length.
+    /// Whether it has a length of its own.
     pub varbit: bool,
 }
 
 impl VarInfo {
-    /// It fits in a register.
+    /// Whether it fits in a register.
     pub fn is_narrow(self) -> bool {
         !self.varbit && self.width <= 64
     }
 
-    /// Words of its home in the context, where it is not narrow. A varbit's are its length in bits and the address of
-    /// its first byte, in the packet: nothing is copied before the deparser.
+    /// Words of its home in the context, if it is not narrow. Those of a varbit are its length in
+    /// bits and the address of its first byte in the packet: nothing is copied before the deparser.
     pub fn home_words(self) -> usize {
         if self.varbit {
             2
@@ -47,81 +50,84 @@ impl VarInfo {
     }
 }
 
-/// Where a header that was extracted begins in the packet.
+/// Where an extracted header begins in the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// At this bit, whatever way the parser took.
+pub(crate) enum HeaderOffset {
+    /// At this bit, on all paths of the parser.
     Fixed(u32),
-    /// This variable holds the bit.
+    /// At the bit that this variable holds.
     Variable(VarId),
 }
 
-/// How the deparser's work is done.
+/// How the deparser works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Deparse {
-    /// The headers stay where they are; changed fields are written over.
+    /// Headers stay where they are; changed fields are overwritten.
     InPlace,
-    /// Headers are put together elsewhere and copied before what the parser left. At most this many bytes.
+    /// Headers are rebuilt in the scratch area and copied before the payload. At most this many
+    /// bytes.
     Rebuild(usize),
 }
 
-/// How a variable is had again after a suspension.
+/// How a variable is rematerialised behind a suspension point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum Remat {
     /// It has this value.
     Constant(u64),
     /// The packet holds it, from this bit on.
     Packet(u32),
-    /// If its header is valid the packet holds it, so many bits after where the header begins; else it is 0.
+    /// If its header is valid, the packet holds it at this bit behind the header's start; otherwise
+    /// it is 0.
     IfValid(HeaderId, u32),
 }
 
-/// The result.
+/// The results of the analyses.
 pub(crate) struct Analysis<'a> {
     pub pipeline: &'a Pipeline,
     pub vars: Vec<VarInfo>,
-    /// The bit of the packet that the parser is at.
+    /// The parser's position in the packet, in bits.
     pub cursor: VarId,
-    /// Bytes that the deparser has made.
+    /// Bytes that the deparser has emitted to the scratch area.
     pub emitted: VarId,
-    /// Where each header lies that is extracted from whole bytes.
-    pub places: Vec<Option<Place>>,
-    /// What internet checksums are computed of, each once.
+    /// The offset of each header that is extracted.
+    pub header_offsets: Vec<Option<HeaderOffset>>,
+    /// The data of internet checksums, without duplicates.
     checksum_data: Vec<Vec<InLeaf>>,
-    /// What is known where each block begins; `None`: nothing gets there.
-    pub at: Vec<Option<State>>,
+    /// By block: the dataflow state at its start; `None`: it is unreachable.
+    pub entry_states: Vec<Option<State>>,
     pub deparse: Deparse,
-    /// Blocks that control can reach, each after those before it but for loops.
+    /// Reachable blocks, each after its predecessors except for back edges.
     pub order: Vec<BlockId>,
-    /// Number of the first call of each block.
+    /// By block: the number of its first call.
     pub first_call: Vec<usize>,
-    /// What each exit hands over from variables.
+    /// By exit: the variables that it saves for the caller.
     pub handed_over: Vec<Vec<VarId>>,
-    /// What is live where each block begins.
+    /// By block: the variables that are live at its start.
     pub live: Vec<VarSet>,
-    /// Headers whose fields are had again from the packet at the start of a block, should they be valid.
-    pub had_if_valid: BTreeSet<(BlockId, HeaderId)>,
-    /// Variables that have one value on every way to the start of a block.
+    /// Headers whose fields are rematerialised at the start of a block, if they are valid then.
+    pub remat_if_valid: BTreeSet<(BlockId, HeaderId)>,
+    /// By block: variables that have the same value on all paths to its start.
     pub constants: Vec<HashMap<VarId, u64>>,
-    /// Inputs that nothing writes.
+    /// Inputs that are never written.
     pub constant_inputs: VarSet,
-    /// Sums that more is added to, but not often enough to reach 2^62.
+    /// Sums that are only added to, and not often enough to reach 2^62.
     pub running_sums: VarSet,
-    /// The loops, by the blocks that jumps back lead to.
+    /// The loops, by their heads.
     pub loops: BTreeMap<BlockId, Loop>,
-    /// Blocks that a packet may pass more than once.
+    /// By block: whether a packet may pass it more than once.
     pub repeated: Vec<bool>,
-    /// Per block, what it adds to `spent`; 0 outside of loops.
+    /// By block: what it adds to `spent`; 0 outside of loops.
     pub loop_costs: Vec<u32>,
-    /// What the packet's loops have cost since the segment began, in the units of
-    /// [`weir_ir::cost`]; kept across suspension points inside loops.
+    /// The cost of the packet's loops since the segment began, in the units of [`weir_ir::cost`].
+    /// Saved across suspension points inside loops.
     pub spent: VarId,
 }
 
-/// What the first variables are that are not the program's; those after them are where headers begin.
-pub(crate) const OWN_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "cost of loops"];
+/// Names of the first variables that analysis adds to the program's; the ones behind them are
+/// header offsets.
+pub(crate) const ANALYSIS_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "cost of loops"];
 
-/// The header and index that a variable is a field of.
+/// The header, and the index in it, of a variable that is a field.
 pub(crate) fn field_of(program: &Program, var: VarId) -> Option<(HeaderId, usize)> {
     match program.vars.get(var)?.kind {
         VarKind::Field { header, index } => Some((header, index as usize)),
@@ -146,7 +152,7 @@ pub(crate) fn field_offsets(program: &Program, header: HeaderId) -> Vec<u32> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Looks a pipeline over.
+    /// Analyses a pipeline.
     pub fn new(pipeline: &'a Pipeline) -> Result<Self, Unsupported> {
         let program = &*pipeline.program;
         let mut vars: Vec<VarInfo> = program
@@ -164,7 +170,7 @@ impl<'a> Analysis<'a> {
             });
             VarId::new(vars.len() - 1)
         };
-        // As in `OWN_VARIABLES`.
+        // In the order of `ANALYSIS_VARIABLES`.
         let [cursor, emitted, spent] = std::array::from_fn(|_| new());
         let mut analysis = Analysis {
             pipeline,
@@ -172,15 +178,15 @@ impl<'a> Analysis<'a> {
             emitted,
             spent,
             loop_costs: Vec::new(),
-            places: vec![None; program.headers.len()],
+            header_offsets: vec![None; program.headers.len()],
             checksum_data: Vec::new(),
-            at: Vec::new(),
+            entry_states: Vec::new(),
             deparse: Deparse::InPlace,
             order: pipeline.body.in_order(),
             first_call: Vec::new(),
             handed_over: Vec::new(),
             live: Vec::new(),
-            had_if_valid: BTreeSet::new(),
+            remat_if_valid: BTreeSet::new(),
             constants: Vec::new(),
             constant_inputs: VarSet::new(0),
             running_sums: VarSet::new(0),
@@ -204,11 +210,11 @@ impl<'a> Analysis<'a> {
         }
         analysis.constants = analysis.find_constants();
         analysis.checksum_data = analysis.find_checksum_data();
-        analysis.at = analysis.flow();
+        analysis.entry_states = analysis.flow();
         analysis.check_alignment()?;
-        // Places: the same bit on every way, or a variable.
+        // Header offsets: the same bit on all paths, or a variable.
         let mut found: BTreeMap<HeaderId, Option<u32>> = BTreeMap::new();
-        analysis.each_inst(|state, inst| {
+        analysis.for_each_inst(|state, inst| {
             if let InstKind::Extract { header, .. } = inst {
                 let here = state.cursor;
                 found
@@ -218,9 +224,9 @@ impl<'a> Analysis<'a> {
             }
         });
         for (header, place) in found {
-            analysis.places[header.index()] = Some(match place {
-                Some(bit) => Place::Fixed(bit),
-                None => Place::Variable(new()),
+            analysis.header_offsets[header.index()] = Some(match place {
+                Some(bit) => HeaderOffset::Fixed(bit),
+                None => HeaderOffset::Variable(new()),
             });
         }
         analysis.vars = vars;
@@ -230,9 +236,9 @@ impl<'a> Analysis<'a> {
         analysis.running_sums = analysis.find_running_sums();
         analysis.handed_over = analysis.find_handed_over();
         analysis.live = analysis.liveness();
-        analysis.had_if_valid = analysis.find_had_if_valid();
-        if !analysis.had_if_valid.is_empty() {
-            // Where the headers lie must be known there.
+        analysis.remat_if_valid = analysis.find_remat_if_valid();
+        if !analysis.remat_if_valid.is_empty() {
+            // Again, as rematerialisation needs validity and offsets of those headers.
             analysis.live = analysis.liveness();
         }
         Ok(analysis)
@@ -246,7 +252,7 @@ impl<'a> Analysis<'a> {
     fn check_alignment(&self) -> Result<(), Unsupported> {
         let program = self.program();
         let mut result = Ok(());
-        self.each_inst(|_, inst| {
+        self.for_each_inst(|_, inst| {
             let header = match inst {
                 InstKind::Extract { header, .. } | InstKind::Emit { header } => *header,
                 InstKind::Advance {
@@ -282,7 +288,7 @@ impl<'a> Analysis<'a> {
         let program = self.program();
         let mut inputs = VarSet::new(program.vars.len());
         self.pipeline.inputs.iter().for_each(|&v| inputs.insert(v));
-        // Not only what code reads: whether headers are valid says which fields are in the packet.
+        // Also validity of headers, which shows which fields are in the packet.
         let mut also = VarSet::new(program.vars.len());
         program.headers.iter().for_each(|(_, h)| also.insert(h.valid));
         for exit in &self.pipeline.exits {
@@ -301,8 +307,8 @@ impl<'a> Analysis<'a> {
         self.pipeline.inputs.iter().for_each(|&v| set.insert(v));
         for &id in &self.order {
             let block = &self.pipeline.body.blocks[id];
-            for step in self.steps(id) {
-                step.written(&self.program().headers, &mut |v| set.remove(v));
+            for inst in self.annotated_insts(id) {
+                inst.written(&self.program().headers, &mut |v| set.remove(v));
             }
             if let Terminator::Lookup(l) = &block.terminator {
                 [l.hit, l.action, l.entry].into_iter().for_each(|v| set.remove(v));
@@ -311,19 +317,19 @@ impl<'a> Analysis<'a> {
         set
     }
 
-    /// The instructions of a block.
-    pub fn steps(&self, block: BlockId) -> impl Iterator<Item = Step<'a>> + use<'a> {
+    /// The instructions of a block, with their call kinds.
+    pub fn annotated_insts(&self, block: BlockId) -> impl Iterator<Item = AnnotatedInst<'a>> + use<'a> {
         let (pipeline, mut calls) = (self.pipeline, self.first_call[block.index()]);
         pipeline.body.blocks[block].insts.iter().map(move |inst| {
             let call = matches!(inst.kind, InstKind::Call(_)).then(|| (calls, &pipeline.calls[calls]));
             calls += usize::from(call.is_some());
-            let inst = &inst.kind;
-            Step { inst, call }
+            let kind = &inst.kind;
+            AnnotatedInst { kind, call }
         })
     }
 
-    /// Blocks that control may get to from `start`, it included, without going on behind one that is an end.
-    pub fn reach(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
+    /// Blocks reachable from `start`, inclusive, without continuing behind an end block.
+    pub fn reachable(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
         let body = &self.pipeline.body;
         let (mut seen, mut work) = (BTreeSet::new(), vec![start]);
         while let Some(id) = work.pop() {

@@ -1,8 +1,8 @@
 //! Sums of bytes that do not begin at a word.
 
-/// Sums 16-bit words of bytes that begin anywhere within a word.
+/// Sums the 16-bit words of bytes that begin anywhere within a word.
 pub(crate) struct Accumulator {
-    /// Bits that wait for a whole word, and how many.
+    /// Bits that do not yet fill a word, and how many.
     partial: u32,
     bits: u32,
     sum: u64,
@@ -29,7 +29,7 @@ impl Accumulator {
         }
     }
 
-    /// The sum, the last word filled up with zeros.
+    /// The sum, with the last word padded with zeros.
     pub fn sum(&self) -> u64 {
         self.sum + (u64::from(self.partial) << (16 - self.bits) & 0xffff)
     }

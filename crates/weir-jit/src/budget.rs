@@ -1,30 +1,29 @@
-//! How much memory compiling may take: what a control plane pushes must not put the running switch
-//! at risk.
+//! Limits the memory and time of a compilation, and the work of a packet outside of loops, so that
+//! a program pushed by a control plane cannot put the running switch at risk.
 //!
 //! The need is estimated before anything is allocated, from what the analyses and the code
-//! generator keep per block, instruction and header. The factors were measured (2026-11-28,
-//! resident memory of `weir run` for generated programs of 250 to 20,000 tables, assignments,
-//! branches, headers and stack elements) and rounded up. Time grows with the same numbers: some 20
-//! s at the limit on one core.
+//! generator keep per block, instruction and header. The factors are measurements rounded up
+//! (docs/internals/lab-notes.md). Time grows with the same numbers: some 20 s at the limit on one
+//! core.
 
 use crate::error::CompileError;
 use weir_ir::cost;
 use weir_ir::pipeline::Pipeline;
 
-/// Bytes that compiling may need, as estimated.
+/// Most bytes that a compilation may need, as estimated.
 pub(crate) const LIMIT: u64 = 512 << 20;
 
-/// For an instruction: code generation, twice (for one packet, and for eight).
+/// Per instruction: code generation, twice (for one packet, and for eight).
 const PER_INSTRUCTION: u64 = 6 << 10;
-/// For a block of instructions.
+/// Per block of instructions.
 const PER_BLOCK: u64 = 45 << 10;
-/// For what is known of a header at a block.
+/// Per header and block: the header's dataflow state.
 const PER_HEADER_AND_BLOCK: u64 = 650;
-/// For a 64-bit word of the patterns of `select`, which are constants in the code.
+/// Per 64-bit word of the patterns of `select`, which are constants in the code.
 const PER_PATTERN_WORD: u64 = 2 << 10;
-/// For a word beyond the first of an operation on wide values, which is unrolled.
+/// Per word beyond the first of an operation on wide values, which is unrolled.
 const PER_WIDE_WORD: u64 = 1 << 10;
-/// For a variable at a block: sets of variables, and what the code generator keeps of values.
+/// Per variable and block: sets of variables, and the code generator's values.
 const PER_VARIABLE_AND_BLOCK: u64 = 6;
 
 /// The size of a pipeline.
@@ -36,7 +35,7 @@ struct Size {
     variables: u64,
     /// 64-bit words of patterns.
     pattern_words: u64,
-    /// What wide values add to the instructions.
+    /// Instructions that wide values add.
     wide_words: u64,
 }
 
@@ -56,7 +55,7 @@ impl Size {
         }
     }
 
-    /// Bytes that compiling needs, roughly.
+    /// Estimated bytes that compiling needs.
     fn bytes(self) -> u64 {
         let parts = [
             self.pattern_words.saturating_mul(PER_PATTERN_WORD),
@@ -70,8 +69,8 @@ impl Size {
     }
 }
 
-/// What arithmetic on more than 64 bits may cost a packet beyond its number of instructions, if it
-/// passed every block once. Code outside of loops is not charged at run time.
+/// The most that wide arithmetic (over 64 bits) may cost a packet beyond its number of
+/// instructions, if it passes every block once. Code outside of loops is not charged at run time.
 fn wide_arithmetic(pipeline: &Pipeline) -> u32 {
     let blocks = pipeline.body.blocks.iter();
     let costs = blocks.map(|(_, block)| cost::wide(&pipeline.program, block));
@@ -82,7 +81,7 @@ fn wide_arithmetic(pipeline: &Pipeline) -> u32 {
 /// loops.
 ///
 /// # Errors
-/// It is, and how large it is.
+/// The pipeline is refused; the error says how large it is.
 pub(crate) fn check(pipeline: &Pipeline) -> Result<(), CompileError> {
     let wide = wide_arithmetic(pipeline);
     if wide > weir_interp::INSTRUCTION_BUDGET {

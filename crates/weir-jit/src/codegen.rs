@@ -1,8 +1,13 @@
-//! Machine code for the segments of a pipeline.
+//! Emits Cranelift IR for the segments of a pipeline.
 //!
-//! A segment is a function `(env, mask, context)`: for each packet of the mask, lowest slot first, it runs the code from
-//! its suspension point to the next ones, and sets the packet's bit in the masks of those. The loop over packets is
-//! part of the function, so that the compiler sees all of it.
+//! A segment is a function `(env, mask, context)`. For each packet of the mask, lowest slot first,
+//! it runs the code from its suspension point to the next ones, and sets the packet's bit in the
+//! masks of those. The loop over packets is part of the function, so that Cranelift optimises
+//! across it.
+//!
+//! This file has the loop, blocks and control flow of a segment. Submodules have the instructions.
+//! Relies on [`crate::analysis`] and [`crate::layout`], and decides nothing about either.
+//! [`crate::lanes`] compiles the same code, in [`Shape::Packet`], to AVX-512.
 
 mod arithmetic;
 mod bit_count;
@@ -29,7 +34,7 @@ use cranelift_module::Module;
 use movable::Movable;
 use std::collections::{BTreeMap, HashMap};
 use validity::Validity;
-use variables::{KeyCopy, Lazy};
+use variables::{KeyCopy, ValueSource};
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, InstKind, Operand, Pattern, SelectCase, Terminator, VarId};
 use weir_table::fast::{KeyLayout, ResultLayout};
@@ -43,94 +48,97 @@ pub(crate) mod env {
     pub const ZEROS: i32 = 32;
     pub const CELLS: i32 = 40;
     pub const EXCHANGE: i32 = 48;
-    pub const NOWHERE: i32 = 72;
+    pub const SENTINEL: i32 = 72;
     pub const ARRAYS: i32 = 80;
-    pub const ASKS: i32 = 88;
+    pub const SLOT_ADDRESSING: i32 = 88;
 }
 
-/// What code generation needs of everything around it.
+/// The inputs of code generation.
 pub(crate) struct Context<'a> {
     pub analysis: &'a Analysis<'a>,
     pub layout: &'a Layout,
     pub tables: &'a [(KeyLayout, ResultLayout)],
 }
 
-/// Makes one segment.
-pub(crate) struct Segment<'a, 'b> {
+/// Builds one segment.
+pub(crate) struct SegmentBuilder<'a, 'b> {
     pub cx: &'a Context<'a>,
     pub b: FunctionBuilder<'b>,
     runtime: Imported,
     pub sites: &'a mut Sites,
     vars: HashMap<VarId, Variable>,
     blocks: HashMap<BlockId, Block>,
-    /// Masks of the points that packets go on to; where they are too many to be in registers, `None`, they are in memory
-    /// all the time.
+    /// The masks of the points at which packets suspend: a register, or `None` if there are too
+    /// many for registers, and they stay in memory.
     masks: BTreeMap<usize, Option<Variable>>,
-    /// Packets that are left.
-    todo: Variable,
+    /// Packets that have not run yet.
+    remaining: Variable,
     head: Block,
     form: Form,
     pub env: Value,
-    /// Of the present packet.
+    /// Column, bit, slot and address of the current packet.
     column: Variable,
     bit: Variable,
     slot: Variable,
     packet: Variable,
-    /// Variables whose value in the context, if there is one, is out of date somewhere in the segment.
+    /// Variables that the segment writes somewhere, so that their value in the context may be
+    /// stale.
     written: VarSet,
-    /// Variables that the context held when the segment began.
+    /// Variables that the context held at the start of the segment.
     loaded: VarSet,
-    /// Those that the segment does not write, and what is in the packet: fetched where they are read, since a load that
-    /// nobody needs is not removed.
-    lazy: HashMap<VarId, Lazy>,
-    /// Those that the segment does not write and that are in a row as keys.
+    /// Variables that the segment does not write: loaded at each use instead of at the start.
+    /// Cranelift does not remove a dead load.
+    sources: HashMap<VarId, ValueSource>,
+    /// Variables that the segment does not write and that a hoisted key holds.
     keys: HashMap<VarId, KeyCopy>,
-    /// The parser's position where it is the same on every way.
+    /// The dataflow state at the current instruction.
     pub state: State,
-    /// The most that values can be.
+    /// Upper bounds of values.
     bounds: HashMap<Value, u64>,
     validity: Validity,
     movable: Movable,
-    /// Whether loads from the packet may be moved now.
+    /// Whether Cranelift may move the loads from the packet that are emitted now.
     may_move: bool,
-    /// Where in the packet values are from that may be loaded again: first bit and width.
+    /// Values that may be loaded again: their first bit in the packet, and width.
     origins: HashMap<Value, (u32, u32)>,
-    /// Values that are sums of another's bits.
+    /// Values that are sums of bits of another value.
     bit_sums: HashMap<Value, BitSum>,
-    /// From which byte on the packet stays as it was received, where that is not what the parser left alone.
-    left_from: Option<Variable>,
+    /// The byte at which the unchanged rest of the packet begins, if that is not where the parser
+    /// stopped.
+    payload_from: Option<Variable>,
 }
 
-/// Most masks that a segment keeps in registers. A short segment is not to wait for what it just stored; a long one has
-/// better use for its registers.
+/// Most masks that a segment keeps in registers. A short segment would wait for its own last store
+/// to a mask (store forwarding); a long one needs the registers for other values.
 const MASKS_IN_REGISTERS: usize = 2;
 
-/// Of loads and stores where memory certainly is.
+/// Flags of loads and stores that cannot trap.
 pub(crate) fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// What is made of a segment.
+/// The kind of function that is made of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// A function that runs packets one after the other: `(env, mask, context)`.
+    /// Runs packets one after the other: `(env, mask, context)`.
     Loop,
-    /// What it does to one packet, for [`crate::lanes`], which makes of it code that does so to eight: `(env, column, tally column, tallies,
-    /// slot, bit)`, all of the packet's slot. Returns the point that the packet goes on to; [`NOWHERE`] if it is to be forgotten.
+    /// Runs one packet, as the input of [`crate::lanes`]: `(env, column, tally column, tallies,
+    /// slot, bit)`, all of the packet's slot. Returns the point at which the packet suspends;
+    /// [`NO_POINT`] if it ends without an exit.
     Packet,
 }
 
-/// What the code for one packet returns in place of a point.
-pub(crate) const NOWHERE: i64 = -1;
+/// Returned by the code for one packet if it suspends nowhere.
+pub(crate) const NO_POINT: i64 = -1;
 
-/// What a segment works on, by its shape.
+/// The function's parameters, by its shape.
 enum Form {
     Loop { context: Value },
     Packet { tally_column: Value, tallies: Value },
 }
 
 impl Shape {
-    /// That of the function. All are words.
+    /// The function's signature. All values are 64-bit words.
     pub fn signature(self, module: &JITModule) -> Signature {
         let (parameters, results) = match self {
             Shape::Loop => (3, 0),
@@ -158,16 +166,16 @@ pub(crate) fn segment<'a>(
     b.append_block_params_for_function_params(entry);
     b.switch_to_block(entry);
     let params: Vec<Value> = b.block_params(entry).to_vec();
-    let [column, bit, slot, packet, todo] = [(); 5].map(|()| b.declare_var(types::I64));
+    let [column, bit, slot, packet, remaining] = [(); 5].map(|()| b.declare_var(types::I64));
     let head = b.create_block();
-    let mut segment = Segment {
+    let mut segment = SegmentBuilder {
         cx,
         runtime,
         sites,
         vars: HashMap::new(),
         blocks: HashMap::new(),
         masks: BTreeMap::new(),
-        todo,
+        remaining,
         head,
         form: match shape {
             Shape::Loop => Form::Loop { context: params[2] },
@@ -183,9 +191,9 @@ pub(crate) fn segment<'a>(
         packet,
         written: VarSet::new(cx.analysis.vars.len()),
         loaded: VarSet::new(cx.analysis.vars.len()),
-        lazy: HashMap::new(),
+        sources: HashMap::new(),
         keys: HashMap::new(),
-        state: cx.analysis.at[0]
+        state: cx.analysis.entry_states[0]
             .clone()
             .unwrap_or_else(|| unreachable!("control begins at block 0")),
         bounds: HashMap::new(),
@@ -194,11 +202,11 @@ pub(crate) fn segment<'a>(
         may_move: true,
         origins: HashMap::new(),
         bit_sums: HashMap::new(),
-        left_from: None,
+        payload_from: None,
         b,
     };
     match shape {
-        Shape::Loop => segment.b.def_var(todo, params[1]),
+        Shape::Loop => segment.b.def_var(remaining, params[1]),
         Shape::Packet => {
             for (variable, value) in [(column, params[1]), (slot, params[4]), (bit, params[5])] {
                 segment.b.def_var(variable, value);
@@ -206,38 +214,38 @@ pub(crate) fn segment<'a>(
         }
     }
     segment.function(index);
-    let Segment { mut b, .. } = segment;
+    let SegmentBuilder { mut b, .. } = segment;
     b.seal_all_blocks();
     b.finalize(config);
 }
 
-impl<'a> Segment<'a, '_> {
+impl<'a> SegmentBuilder<'a, '_> {
     fn function(&mut self, index: usize) {
         let cx = self.cx;
         let point = &cx.layout.points[index];
         let region = &cx.layout.regions[index];
         let Some(resume) = point.resume else { return };
-        // Destinations, and what the region writes.
+        // Collects the segment's destinations, and the variables that it writes.
         let body = &cx.analysis.pipeline.body;
         for &id in region {
             let block = &body.blocks[id];
-            for step in cx.analysis.steps(id) {
-                cx.analysis.writes(step, &mut |v| self.written.insert(v));
-                if step.inst.can_fail()
+            for inst in cx.analysis.annotated_insts(id) {
+                cx.analysis.writes(inst, &mut |v| self.written.insert(v));
+                if inst.kind.can_fail()
                     && let Some(error) = body.error
                 {
                     self.written.insert(error);
                 }
-                if matches!(step.inst, InstKind::Advance { bits: Operand::Var(_) }) {
-                    self.destination(cx.layout.of_exit[cx.analysis.pipeline.restart as usize]);
+                if matches!(inst.kind, InstKind::Advance { bits: Operand::Var(_) }) {
+                    self.add_destination(cx.layout.exit_points[cx.analysis.pipeline.restart as usize]);
                 }
-                if let Some(exit) = step.abort() {
-                    self.destination(cx.layout.of_exit[exit as usize]);
+                if let Some(exit) = inst.abort() {
+                    self.add_destination(cx.layout.exit_points[exit as usize]);
                 }
             }
             match &block.terminator {
-                Terminator::Lookup(lookup) => self.lookup_ahead(id, lookup),
-                Terminator::Exit(e) => self.destination(cx.layout.of_exit[*e as usize]),
+                Terminator::Lookup(lookup) => self.prepare_lookup(id, lookup),
+                Terminator::Exit(e) => self.add_destination(cx.layout.exit_points[*e as usize]),
                 _ => {}
             }
             let clif = self.b.create_block();
@@ -247,26 +255,26 @@ impl<'a> Segment<'a, '_> {
             self.written.insert(cx.analysis.spent);
         }
         if region.iter().any(|b| cx.analysis.loops.contains_key(b)) {
-            self.destination(cx.layout.of_exit[cx.analysis.pipeline.overrun as usize]);
+            self.add_destination(cx.layout.exit_points[cx.analysis.pipeline.overrun as usize]);
         }
         self.gather_validity();
         match self.form {
             Form::Loop { context } => {
                 let done = self.begin_loop(context);
-                self.blocks_of(index, resume);
+                self.region_blocks(index, resume);
                 self.end_loop(done);
             }
             Form::Packet { .. } => {
                 let packet = self.load_row(ROW_PACKET);
                 self.b.def_var(self.packet, packet);
-                self.blocks_of(index, resume);
+                self.region_blocks(index, resume);
                 self.b.switch_to_block(self.head);
-                self.return_point(NOWHERE);
+                self.return_point(NO_POINT);
             }
         }
     }
 
-    /// Begins the loop over packets; gives the block behind it.
+    /// Begins the loop over packets; returns the block behind it.
     fn begin_loop(&mut self, context: Value) -> Block {
         if self.masks.len() <= MASKS_IN_REGISTERS {
             let zero = self.imm(0);
@@ -279,15 +287,15 @@ impl<'a> Segment<'a, '_> {
         let (head, start, done) = (self.head, self.b.create_block(), self.b.create_block());
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(head);
-        let todo = self.b.use_var(self.todo);
-        self.b.ins().brif(todo, start, &[], done, &[]);
-        self.enter(start);
-        self.take_next(todo, context);
+        let remaining = self.b.use_var(self.remaining);
+        self.b.ins().brif(remaining, start, &[], done, &[]);
+        self.enter_sealed(start);
+        self.take_next(remaining, context);
         done
     }
 
     fn end_loop(&mut self, done: Block) {
-        self.enter(done);
+        self.enter_sealed(done);
         let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
         for (point, var) in self.masks.clone() {
             if let Some(var) = var {
@@ -298,16 +306,16 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().return_(&[]);
     }
 
-    /// What is done to a packet.
-    fn blocks_of(&mut self, index: usize, resume: BlockId) {
+    /// The code for one packet.
+    fn region_blocks(&mut self, index: usize, resume: BlockId) {
         let region = &self.cx.layout.regions[index];
         self.load_context(index, resume);
         let first = self.blocks[&resume];
         self.b.ins().jump(first, &[]);
-        for (&id, is_whole) in region.iter().zip(self.known_whence(region)) {
+        for (&id, is_whole) in region.iter().zip(self.has_all_predecessors(region)) {
             let block = self.blocks[&id];
             match is_whole {
-                true => self.enter(block),
+                true => self.enter_sealed(block),
                 false => self.b.switch_to_block(block),
             }
             self.block(id);
@@ -319,13 +327,13 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().return_(&[point]);
     }
 
-    /// Per block of a region: whether all that go there come before it.
-    fn known_whence(&self, region: &[BlockId]) -> Vec<bool> {
+    /// By block of a region: whether all its predecessors come before it.
+    fn has_all_predecessors(&self, region: &[BlockId]) -> Vec<bool> {
         let cx = self.cx;
         let body = &cx.analysis.pipeline.body;
         let mut last = HashMap::new();
         for (i, &id) in region.iter().enumerate() {
-            // A packet may have taken too many turns.
+            // A loop that exceeds its budget leaves from its head.
             let overrun = body.on_error.filter(|_| cx.analysis.loops.contains_key(&id));
             for target in body.successors(id).into_iter().chain(overrun) {
                 last.insert(target, i);
@@ -335,13 +343,14 @@ impl<'a> Segment<'a, '_> {
         region.iter().enumerate().map(before).collect()
     }
 
-    /// Goes on in a block that nobody else will jump to: what its variables are is known from here on.
-    fn enter(&mut self, block: Block) {
+    /// Continues in a block that gets no further predecessors. Sealing it now resolves its
+    /// variables.
+    fn enter_sealed(&mut self, block: Block) {
         self.b.switch_to_block(block);
         self.b.seal_block(block);
     }
 
-    fn destination(&mut self, point: usize) {
+    fn add_destination(&mut self, point: usize) {
         self.masks.insert(point, None);
     }
 
@@ -353,14 +362,14 @@ impl<'a> Segment<'a, '_> {
     }
 
     /// Takes the lowest packet from the mask.
-    fn take_next(&mut self, todo: Value, context: Value) {
-        let slot = self.b.ins().ctz(todo);
-        // Not `todo & -todo`: that is `blsi`, which on AMD's Zen 5 waits for what its destination held before, so every packet
-        // would wait for the one before.
+    fn take_next(&mut self, remaining: Value, context: Value) {
+        let slot = self.b.ins().ctz(remaining);
+        // Not `remaining & -remaining`: that is `blsi`, which on AMD's Zen 5 depends on the old
+        // value of its destination register, so that every packet would wait for the one before.
         let one = self.imm(1);
         let bit = self.b.ins().ishl(one, slot);
-        let rest = self.b.ins().bxor(todo, bit);
-        self.b.def_var(self.todo, rest);
+        let rest = self.b.ins().bxor(remaining, bit);
+        self.b.def_var(self.remaining, rest);
         self.b.def_var(self.bit, bit);
         self.b.def_var(self.slot, slot);
         let offset = self.shl_imm(slot, 3);
@@ -383,23 +392,23 @@ impl<'a> Segment<'a, '_> {
             self.charge(cost);
         }
         if let Some(looped) = cx.analysis.loops.get(&id) {
-            self.check_charge(looped.takes);
+            self.check_charge(looped.is_parser);
         }
         let live = cx.analysis.live_after(id);
-        self.left_from = None;
-        let last_step = cx
+        self.payload_from = None;
+        let last_inst = cx
             .analysis
-            .steps(id)
+            .annotated_insts(id)
             .enumerate()
-            .filter(|(i, step)| !step.is_idle(&live[*i]));
-        let last_step = last_step.map(|(i, _)| i).last();
-        for (i, step) in cx.analysis.steps(id).enumerate() {
-            if step.is_idle(&live[i]) {
+            .filter(|(i, inst)| !inst.is_dead(&live[*i]));
+        let last_inst = last_inst.map(|(i, _)| i).last();
+        for (i, inst) in cx.analysis.annotated_insts(id).enumerate() {
+            if inst.is_dead(&live[i]) {
                 continue;
             }
             self.state = states[i].clone();
-            self.may_move = self.movable.in_instruction(cx, id, step.inst);
-            match step.inst {
+            self.may_move = self.movable.in_instruction(cx, id, inst.kind);
+            match inst.kind {
                 InstKind::Assign { dst, value } => self.assign(*dst, value),
                 InstKind::Extract { header, varbit_bits } => self.extract(*header, varbit_bits.as_ref(), &live[i]),
                 InstKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
@@ -418,10 +427,10 @@ impl<'a> Segment<'a, '_> {
                             .is_some_and(|exit| exit.deparsed)
                     };
                     let leaves = matches!(block.terminator, Terminator::Exit(e) if is_deparsed(e));
-                    self.emit(*header, leaves && last_step == Some(i));
+                    self.emit(*header, leaves && last_inst == Some(i));
                 }
                 InstKind::Call(call) => {
-                    if let Some((number, kind)) = step.call {
+                    if let Some((number, kind)) = inst.call {
                         self.call(call, number, kind);
                     }
                 }
@@ -433,7 +442,7 @@ impl<'a> Segment<'a, '_> {
         self.terminator(id, &block.terminator);
     }
 
-    /// Adds to what a packet's loops have cost.
+    /// Adds to the cost of the packet's loops.
     fn charge(&mut self, cost: u32) {
         let spent = self.cx.analysis.spent;
         let so_far = self.get(spent);
@@ -441,11 +450,12 @@ impl<'a> Segment<'a, '_> {
         self.set(spent, next);
     }
 
-    /// A packet's loops may cost only so much. `takes`: this one is a parser's.
-    fn check_charge(&mut self, takes: bool) {
+    /// Checks the cost of the packet's loops against its limit. `is_parser`: this loop is a
+    /// parser's.
+    fn check_charge(&mut self, is_parser: bool) {
         let spent = self.cx.analysis.spent;
         let so_far = self.get(spent);
-        let limit = match takes {
+        let limit = match is_parser {
             true => crate::analysis::PARSER_LIMIT,
             false => weir_interp::INSTRUCTION_BUDGET,
         };
@@ -454,21 +464,21 @@ impl<'a> Segment<'a, '_> {
         let (out, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(out);
         self.b.ins().brif(over, out, &[], on, &[]);
-        self.enter(out);
+        self.enter_sealed(out);
         let on_error = self.cx.analysis.pipeline.body.on_error;
-        if takes && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
+        if is_parser && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
             let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
             let code = self.imm(code.into());
             self.fail(code);
         } else {
-            // Where nothing else of the region can fail, the code after an error is not part of it.
-            let point = self.cx.layout.of_exit[self.cx.analysis.pipeline.overrun as usize];
-            self.push(point);
+            // If nothing else in the region can fail, the error path is not part of it.
+            let point = self.cx.layout.exit_points[self.cx.analysis.pipeline.overrun as usize];
+            self.suspend_at(point);
         }
-        self.enter(on);
+        self.enter_sealed(on);
     }
 
-    /// Goes to the body's `on_error` with this error.
+    /// Jumps to the body's `on_error` block with this error.
     pub fn fail(&mut self, code: Value) {
         let body = &self.cx.analysis.pipeline.body;
         if let Some(error) = body.error {
@@ -480,15 +490,15 @@ impl<'a> Segment<'a, '_> {
         };
     }
 
-    /// Adds the packet to a point's mask and takes the next one.
-    pub fn push(&mut self, point: usize) {
-        self.push_with(point, Vec::new());
+    /// Suspends the packet at a point, and continues with the next packet.
+    pub fn suspend_at(&mut self, point: usize) {
+        self.suspend_with(point, Vec::new());
     }
 
-    /// The same, with words that go to rows besides what the point keeps.
-    fn push_with(&mut self, point: usize, mut words: Vec<(usize, Value)>) {
-        // All before the first is stored: rows are shared.
-        words.extend(self.kept(point));
+    /// The same, storing further words in rows besides the saved variables.
+    fn suspend_with(&mut self, point: usize, mut words: Vec<(usize, Value)>) {
+        // All values are computed before the first is stored, as variables share rows.
+        words.extend(self.saved_words(point));
         for (row, word) in words {
             self.store_row(row, word);
         }
@@ -510,21 +520,22 @@ impl<'a> Segment<'a, '_> {
         self.b.ins().jump(self.head, &[]);
     }
 
-    /// What the point keeps that is not in its row.
-    fn kept(&mut self, point: usize) -> Vec<(usize, Value)> {
+    /// The saved variables of a point whose rows are stale.
+    fn saved_words(&mut self, point: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
         let mut words = Vec::new();
-        // Exits read what they hand over. What is kept for a lookup's segment is live, and so a variable.
+        // Exits may read fields from the packet. A variable saved for a lookup's segment is live,
+        // so it has a value of its own.
         let is_exit = matches!(cx.layout.points[point].kind, PointKind::Exit(_));
-        for &var in &cx.layout.points[point].kept {
+        for &var in &cx.layout.points[point].saved {
             let Some(row) = cx.layout.rows[var.index()] else {
                 continue;
             };
-            // What the segment did not write is still where it was.
+            // A variable that the segment did not write is still in its row.
             if self.written.contains(var) || !self.loaded.contains(var) {
                 let value = match is_exit {
                     true => self.get(var),
-                    false => self.kept_value(var),
+                    false => self.live_value(var),
                 };
                 words.push((row, value));
             }
@@ -554,8 +565,8 @@ impl<'a> Segment<'a, '_> {
                 if self.cx.analysis.pipeline.exits[*exit as usize].deparsed {
                     self.finish_packet();
                 }
-                let point = self.cx.layout.of_exit[*exit as usize];
-                self.push(point);
+                let point = self.cx.layout.exit_points[*exit as usize];
+                self.suspend_at(point);
             }
             Terminator::Accept | Terminator::Reject | Terminator::Return => {
                 self.b.ins().jump(self.head, &[]);
@@ -568,7 +579,7 @@ impl<'a> Segment<'a, '_> {
             let equal = self.equal(value, &Operand::Const(case.clone()));
             let (target, next) = (self.blocks[target], self.b.create_block());
             self.b.ins().brif(equal, target, &[], next, &[]);
-            self.enter(next);
+            self.enter_sealed(next);
         }
         let target = self.blocks[&default];
         self.b.ins().jump(target, &[]);
@@ -600,7 +611,7 @@ impl<'a> Segment<'a, '_> {
                 Some(c) => {
                     let next = self.b.create_block();
                     self.b.ins().brif(c, target, &[], next, &[]);
-                    self.enter(next);
+                    self.enter_sealed(next);
                 }
             }
         }
@@ -623,7 +634,8 @@ impl<'a> Segment<'a, '_> {
         }
     }
 
-    /// Registers an operation that the runtime does, and calls it: narrow operands in the argument area.
+    /// Registers an operation of the runtime, and calls it. Narrow operands go to the argument
+    /// area.
     pub fn wide_call(&mut self, op: WideOp, operands: &[Operand]) -> Value {
         let arguments = self.arguments();
         for (i, operand) in operands.iter().enumerate() {

@@ -1,13 +1,16 @@
-//! From a pipeline to machine code.
+//! Compiles a pipeline: analysis, layout, code generation for each segment, and the schedule.
+//!
+//! Each segment is compiled as a loop over packets by Cranelift. Where the processor has AVX-512
+//! and the pipeline is not serial, it is also compiled by [`crate::lanes`].
 
-use crate::analysis::{Analysis, Deparse, OWN_VARIABLES, VarInfo};
+use crate::analysis::{ANALYSIS_VARIABLES, Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, Shape, segment};
 use crate::error::CompileError;
-use crate::lanes::{self, Asks, Lanes};
+use crate::lanes::{self, Lanes, SlotPrefetches};
 use crate::layout::{How, Layout, PointKind};
 use crate::run::TAILROOM;
 use crate::run::calls::{LanesFunction, SegmentFunction};
-use crate::run::steps::Steps;
+use crate::run::schedule::Schedule;
 use crate::runtime::Runtime;
 use crate::sites::Sites;
 use cranelift_codegen::Context as CodegenContext;
@@ -32,58 +35,59 @@ pub struct Compiled {
     pub(crate) layout: Layout,
     pub(crate) vars: Vec<VarInfo>,
     pub(crate) sites: Sites,
-    pub(crate) steps: Steps,
-    /// Bytes that such code reads and writes at most of a packet that is none.
-    pub(crate) reach: usize,
-    /// Per input: its row, and ones for the bits of its width. `None`: code keeps no row for it.
+    pub(crate) schedule: Schedule,
+    /// The most bytes at the sentinel that lanes without a packet access.
+    pub(crate) max_read: usize,
+    /// By input: its row, and a mask of its width. `None`: code has no row for it.
     pub(crate) input_rows: Vec<Option<(usize, u64)>>,
-    /// Per input: whether anything reads it.
+    /// By input: whether anything reads it.
     pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
     pub(crate) serial: Option<String>,
-    /// Per table: what code relies on.
+    /// By table: the form that code relies on.
     pub(crate) forms: Vec<TableForm>,
     pub(crate) has_back_edges: bool,
-    /// Per table: whether anything reads the handles of entries.
+    /// By table: whether anything reads the handles of entries.
     reads_handles: Vec<bool>,
     pub(crate) in_place: bool,
-    /// What the fields of a header that is not valid are read from.
+    /// Read in place of the fields of an invalid header.
     pub(crate) zeros: Vec<u8>,
-    /// Some exit keeps varbits.
+    /// Whether some exit saves varbits.
     pub(crate) keeps_varbits: bool,
-    /// Blocks that have a checksum from the one that the packet has, and the fields that may have changed since.
-    changed_checksums: Vec<(BlockId, Vec<VarId>)>,
+    /// Blocks that update a checksum incrementally, and the fields that may have changed.
+    incremental_checksums: Vec<(BlockId, Vec<VarId>)>,
     compile_time: Duration,
-    /// Text of the code, where it was asked for.
+    /// The code as text, if [`Options::assembly`] is set.
     assembly: Option<String>,
     /// Owns the code's memory.
     module: Option<JITModule>,
 }
 
-// SAFETY: the module is not used after compilation but to free the code; code is never changed, and reading
-// everything else is harmless from any thread.
+// SAFETY: after compilation the module is used only to free the code. Code never changes, and
+// reading everything else is safe from any thread.
 unsafe impl Send for Compiled {}
-// SAFETY: the module is not used after compilation but to free the code, by `drop`, which has it
-// alone; everything else is only read.
+// SAFETY: after compilation the module is used only to free the code, by `drop`, which has
+// exclusive access; everything else is only read.
 unsafe impl Sync for Compiled {}
 
 impl Drop for Compiled {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: whoever runs the code holds the `Arc` of this.
+            // SAFETY: whatever runs the code holds the `Arc` of this, so no code runs now.
             unsafe { module.free_memory() };
         }
     }
 }
 
-/// What to compile for.
+/// Options of the compilation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Keep the code as text.
     pub assembly: bool,
-    /// Tables, by number, whose entries name actions themselves, without direct meters: they may be looked up before it is
-    /// certain that a packet gets there.
-    pub plain: Vec<bool>,
+    /// By table number: whether its lookups have no immediate side effects, as its entries name
+    /// actions directly and it has no direct meters. Such lookups may be hoisted, done inline in
+    /// arrays, and reported at the end of the vector.
+    pub reorderable: Vec<bool>,
 }
 
 fn reads_handles(analysis: &Analysis<'_>) -> Vec<bool> {
@@ -96,7 +100,7 @@ fn reads_handles(analysis: &Analysis<'_>) -> Vec<bool> {
     reads
 }
 
-/// Whether a lookup reads few places.
+/// Whether a lookup needs few memory accesses.
 fn is_quick(spec: &TableSpec) -> bool {
     let mut keys = spec.match_keys();
     match (keys.next(), keys.next()) {
@@ -128,26 +132,26 @@ fn module() -> Result<JITModule, CompileError> {
     Ok(JITModule::new(builder))
 }
 
-/// Code for eight packets at a time that has got its place.
+/// Code for eight packets at a time, defined in the module.
 struct PlacedLanes {
     id: FuncId,
     code: Lanes,
 }
 
-/// Makes code for eight packets at a time of what a segment does to one.
+/// Compiles a segment's code for one packet to code for eight.
 fn lanes_of(
     module: &mut JITModule,
     mut context: CodegenContext,
     goals: &BTreeSet<usize>,
-    asks: &Asks,
+    slot_prefetches: &SlotPrefetches,
 ) -> Result<Option<PlacedLanes>, CompileError> {
     context
         .optimize(module.isa(), &mut ControlPlane::default())
         .map_err(CompileError::codegen)?;
-    let Some(code) = Lanes::new(&context.func, goals, &asks.by_row) else {
+    let Some(code) = Lanes::new(&context.func, goals, &slot_prefetches.by_row) else {
         return Ok(None);
     };
-    // What it is in truth: as the function of the loop, with a mask that it gives back.
+    // The actual signature: that of the loop, and a returned mask.
     let mut signature = Shape::Loop.signature(module);
     signature.returns.push(AbiParam::new(types::I64));
     let id = module
@@ -163,8 +167,8 @@ impl Compiled {
     /// Compiles a pipeline.
     ///
     /// # Errors
-    /// It does something that compiled code cannot do, or is so large that compiling it would take
-    /// too much memory.
+    /// The program uses something that cannot be compiled, or is so large that compiling it would
+    /// take too much memory.
     pub fn new(pipeline: Arc<Pipeline>, options: Options) -> Result<Self, CompileError> {
         let started = Instant::now();
         crate::budget::check(&pipeline)?;
@@ -175,21 +179,21 @@ impl Compiled {
             .iter()
             .map(|spec| (KeyLayout::new(spec), ResultLayout::new(spec)))
             .collect();
-        // Not where a lookup takes long, or a hit can be noticed.
-        let may_waste: Vec<bool> = (specs.iter().enumerate())
-            .map(|(i, spec)| options.plain.get(i) == Some(&true) && !spec.idle_timeout && is_quick(spec))
+        // Not where a lookup takes long, or a hit is observable (idle timeout).
+        let may_speculate: Vec<bool> = (specs.iter().enumerate())
+            .map(|(i, spec)| options.reorderable.get(i) == Some(&true) && !spec.idle_timeout && is_quick(spec))
             .collect();
-        let held = Arc::clone(&pipeline);
-        let analysis = Analysis::new(&held)?;
+        let analysed = Arc::clone(&pipeline);
+        let analysis = Analysis::new(&analysed)?;
         let arrays: Vec<bool> = (specs.iter().enumerate())
-            .map(|(i, spec)| options.plain.get(i) == Some(&true) && is_array(spec))
+            .map(|(i, spec)| options.reorderable.get(i) == Some(&true) && is_array(spec))
             .collect();
-        let layout = Layout::new(&analysis, &tables, &may_waste, &arrays);
+        let layout = Layout::new(&analysis, &tables, &may_speculate, &arrays);
         let read = analysis.variables_read();
         let inputs_read = pipeline.inputs.iter().map(|v| read.contains(*v)).collect();
-        let changed_checksums = analysis.changed_checksums();
+        let incremental_checksums = analysis.incremental_checksums();
         let serial = crate::order::why_serial(&analysis, &layout);
-        let mut sites = Sites::new(&analysis, layout.reached);
+        let mut sites = Sites::new(&analysis, layout.executed_masks);
         let scratch = match analysis.deparse {
             Deparse::InPlace => 0,
             Deparse::Rebuild(most) => (most + 16).next_multiple_of(64) + 64,
@@ -202,17 +206,17 @@ impl Compiled {
             layout: &layout,
             tables: &tables,
         };
-        let asks = Asks::new(
+        let slot_prefetches = SlotPrefetches::new(
             layout
                 .lookups()
                 .map(|(table, row)| (table, row, slot_shift(&specs[table.index()]))),
         );
         let mut assembly = options.assembly.then(String::new);
-        let (mut ids, mut lanes_ids, mut reach) = (Vec::new(), BTreeMap::new(), 0);
+        let (mut ids, mut lanes_ids, mut max_read) = (Vec::new(), BTreeMap::new(), 0);
         let config = module.target_config();
-        // Most packets are looked up on, or sent.
-        let of_lookups = layout.of_block.values().copied();
-        let deparsed = (layout.of_exit.iter().zip(&pipeline.exits)).filter(|(_, exit)| exit.deparsed);
+        // Hot points: most packets wait for a further lookup, or are transmitted.
+        let of_lookups = layout.point_of_block.values().copied();
+        let deparsed = (layout.exit_points.iter().zip(&pipeline.exits)).filter(|(_, exit)| exit.deparsed);
         let (of_lookups, of_exits): (BTreeSet<usize>, BTreeSet<usize>) =
             (of_lookups.collect(), deparsed.map(|(point, _)| *point).collect());
         for (index, point) in layout.points.iter().enumerate() {
@@ -244,15 +248,17 @@ impl Compiled {
                 context.func.signature = Shape::Packet.signature(&module);
                 let imported = runtime.import(&mut module, &mut context.func);
                 let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-                let is_last = layout.regions[index].iter().all(|b| !layout.of_block.contains_key(b));
+                let is_last = layout.regions[index]
+                    .iter()
+                    .all(|b| !layout.point_of_block.contains_key(b));
                 let goals = if is_last { &of_exits } else { &of_lookups };
                 segment(&cx, index, Shape::Packet, builder, imported, &mut sites, config);
-                if let Some(lanes) = lanes_of(&mut module, context, goals, &asks)? {
+                if let Some(lanes) = lanes_of(&mut module, context, goals, &slot_prefetches)? {
                     if let Some(text) = &mut assembly {
                         let _ = writeln!(text, "; segment {index}, {} packets at a time", lanes::LANES);
                         text.push_str(&lanes.code.describe());
                     }
-                    reach = reach.max(lanes.code.reach);
+                    max_read = max_read.max(lanes.code.max_read);
                     lanes_ids.insert(index, lanes.id);
                 }
             }
@@ -264,16 +270,16 @@ impl Compiled {
             let function = unsafe { std::mem::transmute::<*const u8, SegmentFunction>(address) };
             let lanes = lanes_ids.get(&index).map(|id| {
                 let address = module.get_finalized_function(*id);
-                // SAFETY: `lanes` makes functions of this type.
+                // SAFETY: `lanes_of` makes functions of this type.
                 unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) }
             });
             Some((function, lanes))
         });
-        let steps = Steps::new(&layout, &tables, asks, functions);
+        let schedule = Schedule::new(&layout, &tables, slot_prefetches, functions);
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {
                 matches!(pipeline.body.blocks[*b].terminator, Terminator::Lookup(_))
-                    && layout.of_block.get(b).is_some_and(|&to| to <= i)
+                    && layout.point_of_block.get(b).is_some_and(|&to| to <= i)
             })
         });
         Ok(Compiled {
@@ -290,10 +296,10 @@ impl Compiled {
             forms: specs.iter().map(TableForm::new).collect(),
             reads_handles: reads_handles(&analysis),
             scratch,
-            changed_checksums,
+            incremental_checksums,
             sites,
-            steps,
-            reach,
+            schedule,
+            max_read,
             serial,
             has_back_edges,
             layout,
@@ -304,7 +310,7 @@ impl Compiled {
         })
     }
 
-    /// The pipeline it was made from.
+    /// The pipeline from which it was compiled.
     #[must_use]
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
@@ -316,13 +322,13 @@ impl Compiled {
         self.compile_time
     }
 
-    /// Why packets run one by one rather than a vector at a time; `None`: they do not.
+    /// Why packets run one by one; `None`: they run a vector at a time.
     #[must_use]
     pub fn serial(&self) -> Option<&str> {
         self.serial.as_deref()
     }
 
-    /// Whether code needs to know the handles of a table's entries.
+    /// Whether code reads the handles of a table's entries.
     #[must_use]
     pub fn reads_handles(&self, table: TableId) -> bool {
         self.reads_handles.get(table.index()) != Some(&false)
@@ -334,21 +340,21 @@ impl Compiled {
         self.scratch
     }
 
-    /// The machine code as text, where [`Options::assembly`] asked for it.
+    /// The machine code as text, if [`Options::assembly`] was set.
     #[must_use]
     pub fn assembly(&self) -> Option<&str> {
         self.assembly.as_deref()
     }
 
-    /// What packets wait for at a suspension point.
+    /// The tables for which packets wait at a suspension point, or the point's kind.
     pub(crate) fn point_name(&self, index: usize) -> String {
         match &self.layout.points[index].kind {
             PointKind::Start => "start".to_owned(),
             PointKind::Lookup { table, .. } => {
-                let sites = self.layout.points[index].ahead.iter();
-                let ahead = sites.map(|site| self.layout.sites[*site].table);
+                let sites = self.layout.points[index].hoisted.iter();
+                let hoisted = sites.map(|site| self.layout.inline_lookups[*site].table);
                 let names = std::iter::once(*table)
-                    .chain(ahead)
+                    .chain(hoisted)
                     .map(|t| self.pipeline.program.tables[t].name.as_str());
                 names.collect::<Vec<_>>().join(" + ")
             }
@@ -356,7 +362,7 @@ impl Compiled {
         }
     }
 
-    /// Segments and contexts, for people.
+    /// A listing of segments and contexts.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut out = String::new();
@@ -381,27 +387,31 @@ impl Compiled {
                 );
             }
             let _ = writeln!(out);
-            if let Some(step) = self.steps.steps.get(i) {
-                let lookups = self.steps.lookups[step.lookups.clone()].iter();
-                let asked = lookups.filter(|wanted| wanted.asked.is_some());
-                let names: Vec<&str> = asked
-                    .map(|wanted| self.pipeline.program.tables[wanted.table].name.as_str())
+            if let Some(stage) = self.schedule.stages.get(i) {
+                let lookups = self.schedule.lookups[stage.lookups.clone()].iter();
+                let prefetched = lookups.filter(|planned| planned.slot_table.is_some());
+                let names: Vec<&str> = prefetched
+                    .map(|planned| self.pipeline.program.tables[planned.table].name.as_str())
                     .collect();
                 if !names.is_empty() {
-                    let begun = if step.may_begin { "; one is begun early" } else { "" };
+                    let early = if stage.may_overlap {
+                        "; one is started early"
+                    } else {
+                        ""
+                    };
                     let _ = writeln!(
                         out,
-                        "  slots asked for with keys, eight packets at a time: {}{begun}",
+                        "  slots prefetched with keys, eight packets at a time: {}{early}",
                         names.join(", ")
                     );
                 }
             }
-            for &v in &point.kept {
+            for &v in &point.saved {
                 let name = match self.pipeline.program.vars.get(v) {
                     Some(var) => format!("%{} {}", v.index(), var.name),
                     None => {
-                        let own = v.index() - self.pipeline.program.vars.len();
-                        let what = OWN_VARIABLES.get(own).unwrap_or(&"where a header begins");
+                        let number = v.index() - self.pipeline.program.vars.len();
+                        let what = ANALYSIS_VARIABLES.get(number).unwrap_or(&"where a header begins");
                         format!("%{} ({what})", v.index())
                     }
                 };
@@ -416,17 +426,19 @@ impl Compiled {
                 let _ = writeln!(out, "  segment from b{}: {}", b.index(), blocks.join(" "));
             }
         }
-        for (block, fields) in &self.changed_checksums {
+        for (block, fields) in &self.incremental_checksums {
             let name = |v: &VarId| self.pipeline.program.vars[*v].name.as_str();
             let names: Vec<&str> = fields.iter().map(name).collect();
             let (number, names) = (block.index(), names.join(", "));
             let _ = writeln!(out, "b{number}: a checksum by what may have changed: {names}");
         }
-        for (block, site) in &self.layout.site_of_block {
-            let site = &self.layout.sites[*site];
+        for (block, site) in &self.layout.inline_of_block {
+            let site = &self.layout.inline_lookups[*site];
             let (number, table) = (block.index(), &self.pipeline.program.tables[site.table].name);
             let how = match site.how {
-                How::Ahead { result_row, .. } => format!("looked up at the point before, results in row {result_row}"),
+                How::Hoisted { result_row, .. } => {
+                    format!("looked up at the point before, results in row {result_row}")
+                }
                 How::Array { .. } => "an array that code looks into".to_owned(),
             };
             let _ = writeln!(out, "b{number} {table}: {how}");
@@ -435,7 +447,7 @@ impl Compiled {
     }
 }
 
-/// Ones in the lowest bits of a word; all of them where the width is that of a word or more.
+/// A mask of the lowest bits; all ones if the width is 64 or more.
 fn ones(width: u32) -> u64 {
     if width >= u64::BITS { u64::MAX } else { (1 << width) - 1 }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Something in a program that compiled code cannot do; the interpreter can.
+/// A feature of a program that compiled code lacks; the interpreter has it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("compiled code cannot do this yet: {what}")]
 pub struct Unsupported {
@@ -10,7 +10,7 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// What it is.
+    /// `what`: the feature.
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Unsupported { what: what.into() }
     }
@@ -19,7 +19,7 @@ impl Unsupported {
 /// Why there is no machine code.
 #[derive(Debug, Error)]
 pub enum CompileError {
-    /// The program does something compiled code cannot do.
+    /// The program uses a feature that compiled code lacks.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// Compiling would take more memory than the budget allows.
@@ -37,7 +37,7 @@ pub enum CompileError {
         /// Memory that compiling would take, in MiB, as estimated.
         megabytes: u64,
     },
-    /// Arithmetic on more than 64 bits may take longer than the interpreter lets a packet take.
+    /// Wide arithmetic (over 64 bits) may take longer than the interpreter lets a packet take.
     #[error(
         "arithmetic on more than 64 bits and lists of patterns may cost a packet up to {words} units, and {} are allowed in machine code",
         weir_interp::INSTRUCTION_BUDGET
@@ -52,7 +52,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// What the code generator said.
+    /// An error of the code generator.
     pub(crate) fn codegen(error: impl std::fmt::Display) -> Self {
         CompileError::Codegen(error.to_string())
     }

@@ -1,13 +1,16 @@
-//! Segments, and the context that a packet leaves behind where one ends.
+//! Divides a pipeline into segments, and lays out the context of a packet between them.
 //!
-//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * PITCH + i`. So the keys of all
-//! packets that wait for a lookup lie side by side, and a segment reaches any variable of its packet at a
-//! constant distance from one address.
+//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * PITCH + i`.
+//! So the keys of all waiting packets lie side by side, and a segment reaches each variable of its
+//! packet at a constant distance from one address.
+//!
+//! Relies on [`crate::analysis`] for liveness and rematerialisation, and on [`hoist`] for the
+//! lookups that need no suspension point. It emits no code.
 
-mod ahead;
+mod hoist;
 
 use crate::analysis::Analysis;
-use ahead::Plan;
+use hoist::Plan;
 use std::collections::BTreeMap;
 use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, Lookup, MatchKind, TableId, Terminator, VarId};
@@ -15,29 +18,29 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
-/// Words from one row of the context to the next: whole cache lines, so that eight slots of a row are in one. Only rows that are a multiple of
-/// 64 apart agree in the lowest 12 bits of their addresses: processors take a load for one of what has just been stored if those are
-/// the same, and wait.
+/// Words from one row of the context to the next: whole cache lines, so that eight slots of a row
+/// share one. With this pitch only rows a multiple of 64 apart have the same lowest 12 address
+/// bits. A load with the same 12 bits as a recent store stalls (4K aliasing).
 pub const PITCH: usize = 88;
 
 /// Row of the address of the packet's first byte.
 pub(crate) const ROW_PACKET: usize = 0;
 /// Row of the packet's length in bytes.
 pub(crate) const ROW_LENGTH: usize = 1;
-/// Row of the bytes that the deparser has made, of packets that have left.
+/// Row of the number of bytes that the deparser emitted, of packets that have left.
 pub(crate) const ROW_EMITTED: usize = 2;
-/// Row of the addresses where headers are put together: always the same.
+/// Row of the addresses of the scratch areas, where headers are rebuilt. Constant.
 pub(crate) const ROW_SCRATCH: usize = 3;
 const FIRST_ROW: usize = 4;
 
-/// Why packets wait.
+/// Why packets wait at a suspension point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PointKind {
-    /// The start.
+    /// The start of the pipeline.
     Start,
-    /// A lookup; the block that ends in it.
+    /// A lookup, and the block that ends in it.
     Lookup { table: TableId, block: BlockId },
-    /// They are done.
+    /// The packet has left by this exit.
     Exit(u32),
 }
 
@@ -45,49 +48,51 @@ pub(crate) enum PointKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     pub kind: PointKind,
-    /// Where control goes on; none at exits.
+    /// The block where control resumes; `None` at exits.
     pub resume: Option<BlockId>,
-    /// Narrow variables that are kept in the context.
-    pub kept: Vec<VarId>,
-    /// Narrow variables that are live and had again without having been kept.
-    pub again: Vec<VarId>,
-    /// At exits: everything that whoever gets the packet finds in the context, wide variables and inputs that nothing
-    /// writes included.
+    /// Narrow variables that are saved in the context.
+    pub saved: Vec<VarId>,
+    /// Narrow variables that are live, and rematerialised instead of saved.
+    pub remat: Vec<VarId>,
+    /// At exits: all variables that the caller finds in the context, including wide variables and
+    /// inputs that are never written.
     pub handed_over: Vec<VarId>,
-    /// First row of the keys, of selector keys after them, and of the results.
+    /// First row of the keys, of the selector keys behind them, and of the results.
     pub key_row: usize,
     pub selector_row: usize,
     pub result_row: usize,
-    /// Lookups that are done here for later.
-    pub ahead: Vec<usize>,
+    /// The lookups that are hoisted to this point, by number of [`Layout::inline_lookups`].
+    pub hoisted: Vec<usize>,
 }
 
-/// What no head of a result is.
+/// A value that no head of a result has: the slot was not looked up.
 pub(crate) const NOT_LOOKED_UP: u64 = u64::MAX;
 
-/// A lookup in the middle of a segment.
+/// A lookup in the middle of a segment, at which no packet waits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Site {
+pub(crate) struct InlineLookup {
     pub table: TableId,
     pub how: How,
 }
 
-/// How a lookup is done where no packet waits.
+/// How an inline lookup gets its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum How {
-    /// It has been done at the suspension before.
-    Ahead {
-        /// Rows of the key and the result.
+    /// It was hoisted to the suspension point before.
+    Hoisted {
+        /// First rows of the key and of the result.
         key_row: usize,
         result_row: usize,
-        /// The mask, of [`Layout::reached`], of packets that get here: the host is told of those when the vector has ended. `None`: all do.
-        reached: Option<usize>,
+        /// The number of its executed mask, of [`Layout::executed_masks`]: the lookup is reported
+        /// for those packets at the end of the vector. `None`: all packets execute it.
+        executed: Option<usize>,
     },
-    /// Code looks into an array.
+    /// Code looks the key up in an array.
     Array {
-        /// Which of [`Layout::arrays`].
+        /// Number of the table in [`Layout::arrays`].
         number: usize,
-        /// Says afterwards which slots were looked up and what they hit: of others it is [`NOT_LOOKED_UP`].
+        /// Row of the heads of the results, for the deferred report. [`NOT_LOOKED_UP`] in slots
+        /// that did not execute the lookup.
         outcome_row: usize,
     },
 }
@@ -97,29 +102,29 @@ pub(crate) enum How {
 pub(crate) struct Layout {
     pub points: Vec<Point>,
     /// The point of the lookup that ends a block.
-    pub of_block: BTreeMap<BlockId, usize>,
-    /// The lookups that are no suspension points.
-    pub sites: Vec<Site>,
-    /// The number of that of a block.
-    pub site_of_block: BTreeMap<BlockId, usize>,
-    /// Tables that code looks into by itself.
+    pub point_of_block: BTreeMap<BlockId, usize>,
+    /// The lookups that are not suspension points.
+    pub inline_lookups: Vec<InlineLookup>,
+    /// The number of the inline lookup that ends a block.
+    pub inline_of_block: BTreeMap<BlockId, usize>,
+    /// Tables that code looks up inline, in arrays.
     pub arrays: Vec<TableId>,
-    /// How many masks there are of packets that got to a lookup which was done ahead.
-    pub reached: usize,
-    /// The point of an exit: the last points, one for each exit, in their order.
-    pub of_exit: Vec<usize>,
-    /// Row of a variable: narrow ones that are kept somewhere, inputs, and the homes of wide ones.
+    /// The number of executed masks: one per speculative hoisted lookup.
+    pub executed_masks: usize,
+    /// The points of the exits, in their order. They are the last points.
+    pub exit_points: Vec<usize>,
+    /// First row of a variable: saved narrow ones, inputs, and the homes of wide ones.
     pub rows: Vec<Option<usize>>,
     /// Rows of a context.
     pub row_count: usize,
-    /// Blocks of the segment that begins at each point.
+    /// The blocks of the segment that begins at each point.
     pub regions: Vec<Vec<BlockId>>,
 }
 
 /// Blocks from `start` to the next suspension points, in order.
-fn region(analysis: &Analysis<'_>, sites: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
+fn region(analysis: &Analysis<'_>, inline_lookups: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
     let is_lookup = |id| matches!(analysis.pipeline.body.blocks[id].terminator, Terminator::Lookup(_));
-    let seen = analysis.reach(start, |id| is_lookup(id) && !sites.contains_key(&id));
+    let seen = analysis.reachable(start, |id| is_lookup(id) && !inline_lookups.contains_key(&id));
     let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen.contains(b)).collect();
     blocks.retain(|b| *b != start);
     blocks.insert(0, start);
@@ -130,81 +135,83 @@ impl Layout {
     /// The point of the first exit.
     #[inline]
     pub fn first_exit(&self) -> usize {
-        self.points.len() - self.of_exit.len()
+        self.points.len() - self.exit_points.len()
     }
 
-    /// The lookup of a site, and the block that ends in it.
-    pub fn lookup_of<'a>(&self, analysis: &'a Analysis<'_>, site: usize) -> Option<(BlockId, &'a Lookup)> {
-        let (&block, _) = self.site_of_block.iter().find(|(_, s)| **s == site)?;
+    /// The block that ends in an inline lookup, and the lookup.
+    pub fn lookup_of_inline<'a>(&self, analysis: &'a Analysis<'_>, site: usize) -> Option<(BlockId, &'a Lookup)> {
+        let (&block, _) = self.inline_of_block.iter().find(|(_, s)| **s == site)?;
         match &analysis.pipeline.body.blocks[block].terminator {
             Terminator::Lookup(lookup) => Some((block, lookup)),
             _ => None,
         }
     }
 
-    /// Tables that are looked up for vectors, with the first row of their keys.
+    /// Tables that are looked up for whole vectors, with the first row of their keys.
     pub fn lookups(&self) -> impl Iterator<Item = (TableId, usize)> {
         let waited_for = self.points.iter().filter_map(|point| match point.kind {
             PointKind::Lookup { table, .. } => Some((table, point.key_row)),
             _ => None,
         });
-        let ahead = self.sites.iter().filter_map(|site| match site.how {
-            How::Ahead { key_row, .. } => Some((site.table, key_row)),
+        let hoisted = self.inline_lookups.iter().filter_map(|site| match site.how {
+            How::Hoisted { key_row, .. } => Some((site.table, key_row)),
             How::Array { .. } => None,
         });
-        waited_for.chain(ahead)
+        waited_for.chain(hoisted)
     }
 
-    /// `may_waste` says which tables may be looked up for packets that do not get there, and `arrays` which code can look into by itself.
+    /// By table number: `may_speculate` says which may be looked up speculatively, and `arrays`
+    /// which code looks up inline.
     pub fn new(
         analysis: &Analysis<'_>,
         tables: &[(KeyLayout, ResultLayout)],
-        may_waste: &[bool],
+        may_speculate: &[bool],
         arrays: &[bool],
     ) -> Self {
         let body = &analysis.pipeline.body;
         let point = |kind, resume| Point {
             kind,
             resume,
-            kept: Vec::new(),
-            again: Vec::new(),
+            saved: Vec::new(),
+            remat: Vec::new(),
             handed_over: Vec::new(),
             key_row: 0,
             selector_row: 0,
             result_row: 0,
-            ahead: Vec::new(),
+            hoisted: Vec::new(),
         };
         let mut points = vec![point(PointKind::Start, Some(BlockId::new(0)))];
         let plan = Plan {
             analysis,
-            may_waste,
+            may_speculate,
             arrays,
         };
-        let ahead = plan.find();
-        let (mut of_block, mut sites, mut site_of_block) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        let (mut looked_into, mut reached) = (Vec::<TableId>::new(), 0..);
+        let hoisted = plan.find();
+        let (mut point_of_block, mut inline_lookups, mut inline_of_block) =
+            (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let (mut arrays_used, mut executed) = (Vec::<TableId>::new(), 0..);
         for &id in &analysis.order {
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
-                let how = if plan.is_of_array(id) {
-                    let known = looked_into.iter().position(|t| *t == l.table);
+                let how = if plan.is_array_lookup(id) {
+                    let known = arrays_used.iter().position(|t| *t == l.table);
                     let number = known.unwrap_or_else(|| {
-                        looked_into.push(l.table);
-                        looked_into.len() - 1
+                        arrays_used.push(l.table);
+                        arrays_used.len() - 1
                     });
                     Some(How::Array { number, outcome_row: 0 })
                 } else {
-                    ahead.get(&id).map(|ahead| How::Ahead {
+                    hoisted.get(&id).map(|hoisted| How::Hoisted {
                         key_row: 0,
                         result_row: 0,
-                        reached: if ahead.certain { None } else { reached.next() },
+                        executed: if hoisted.is_certain { None } else { executed.next() },
                     })
                 };
                 if let Some(how) = how {
-                    site_of_block.insert(id, sites.len());
-                    sites.push(Site { table: l.table, how });
+                    inline_of_block.insert(id, inline_lookups.len());
+                    inline_lookups.push(InlineLookup { table: l.table, how });
                     continue;
                 }
-                of_block.insert(id, points.len());
+                point_of_block.insert(id, points.len());
                 let kind = PointKind::Lookup {
                     table: l.table,
                     block: id,
@@ -212,11 +219,11 @@ impl Layout {
                 points.push(point(kind, Some(l.next)));
             }
         }
-        for (id, ahead) in &ahead {
-            let point: usize = of_block[&ahead.with];
-            points[point].ahead.push(site_of_block[id]);
+        for (id, hoisted) in &hoisted {
+            let point: usize = point_of_block[&hoisted.anchor];
+            points[point].hoisted.push(inline_of_block[id]);
         }
-        let of_exit = (0..analysis.pipeline.exits.len())
+        let exit_points = (0..analysis.pipeline.exits.len())
             .map(|e| {
                 points.push(point(PointKind::Exit(e as u32), None));
                 points.len() - 1
@@ -224,29 +231,29 @@ impl Layout {
             .collect();
         let mut layout = Layout {
             points,
-            of_block,
-            sites,
-            site_of_block,
-            arrays: looked_into,
-            reached: reached.start,
-            of_exit,
+            point_of_block,
+            inline_lookups,
+            inline_of_block,
+            arrays: arrays_used,
+            executed_masks: executed.start,
+            exit_points,
             rows: vec![None; analysis.vars.len()],
             row_count: FIRST_ROW,
             regions: Vec::new(),
         };
-        layout.keep(analysis);
-        layout.give_rows(analysis, tables);
+        layout.find_saved(analysis);
+        layout.assign_rows(analysis, tables);
         layout.regions = layout
             .points
             .iter()
             .map(|p| {
                 p.resume
-                    .map_or(Vec::new(), |b| region(analysis, &layout.site_of_block, b))
+                    .map_or(Vec::new(), |b| region(analysis, &layout.inline_of_block, b))
             })
             .collect();
         debug_assert!(
             layout
-                .of_exit
+                .exit_points
                 .iter()
                 .copied()
                 .eq(layout.first_exit()..layout.points.len()),
@@ -255,8 +262,8 @@ impl Layout {
         layout
     }
 
-    /// What is live across each point.
-    fn keep(&mut self, analysis: &Analysis<'_>) {
+    /// Finds the variables to save and to rematerialise at each point.
+    fn find_saved(&mut self, analysis: &Analysis<'_>) {
         let body = &analysis.pipeline.body;
         let narrow = |v: &VarId| analysis.vars[v.index()].is_narrow() && !analysis.constant_inputs.contains(*v);
         for point in &mut self.points {
@@ -274,21 +281,21 @@ impl Layout {
                     for a in &table.actions {
                         a.parameters.iter().for_each(|&v| live.remove(v));
                     }
-                    let again = |v: &VarId| analysis.again(l.next, *v).is_some();
-                    point.kept = live.iter().filter(|v| narrow(v) && !again(v)).collect();
-                    point.again = live.iter().filter(|v| narrow(v) && again(v)).collect();
+                    let remat = |v: &VarId| analysis.remat(l.next, *v).is_some();
+                    point.saved = live.iter().filter(|v| narrow(v) && !remat(v)).collect();
+                    point.remat = live.iter().filter(|v| narrow(v) && remat(v)).collect();
                 }
                 PointKind::Exit(exit) => {
                     let mut all = VarSet::new(analysis.vars.len());
                     analysis.handed_over[*exit as usize].iter().for_each(|v| all.insert(*v));
-                    point.kept = all.iter().filter(narrow).collect();
+                    point.saved = all.iter().filter(narrow).collect();
                     point.handed_over = all.iter().collect();
                 }
             }
         }
     }
 
-    fn give_rows(&mut self, analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)]) {
+    fn assign_rows(&mut self, analysis: &Analysis<'_>, tables: &[(KeyLayout, ResultLayout)]) {
         let mut next = FIRST_ROW;
         for &input in &analysis.pipeline.inputs {
             self.rows[input.index()] = Some(next);
@@ -301,30 +308,30 @@ impl Layout {
                 next += var.home_words();
             }
         }
-        // Narrow variables share rows where no point keeps both.
+        // Narrow variables share a row if no point saves both.
         let words = self.points.len().div_ceil(64);
         let mut at: BTreeMap<VarId, Vec<u64>> = BTreeMap::new();
         for (i, point) in self.points.iter().enumerate() {
-            for &v in &point.kept {
+            for &v in &point.saved {
                 at.entry(v).or_insert_with(|| vec![0; words])[i / 64] |= 1 << (i % 64);
             }
         }
-        let mut taken: Vec<Vec<u64>> = Vec::new();
+        let mut in_use: Vec<Vec<u64>> = Vec::new();
         for (v, points) in at {
             if self.rows[v.index()].is_some() {
                 continue;
             }
-            let free = taken
+            let free = in_use
                 .iter()
                 .position(|t| t.iter().zip(&points).all(|(a, b)| a & b == 0));
             let row = free.unwrap_or_else(|| {
-                taken.push(vec![0; words]);
-                taken.len() - 1
+                in_use.push(vec![0; words]);
+                in_use.len() - 1
             });
-            taken[row].iter_mut().zip(&points).for_each(|(a, b)| *a |= b);
+            in_use[row].iter_mut().zip(&points).for_each(|(a, b)| *a |= b);
             self.rows[v.index()] = Some(next + row);
         }
-        next += taken.len();
+        next += in_use.len();
         self.row_count = next;
         for point in &mut self.points {
             let PointKind::Lookup { table, .. } = point.kind else {
@@ -332,22 +339,22 @@ impl Layout {
             };
             let (keys, results) = &tables[table.index()];
             let top = point
-                .kept
+                .saved
                 .iter()
                 .filter_map(|v| self.rows[v.index()])
                 .max()
                 .unwrap_or(0);
-            // After what this point keeps, but never among inputs and homes.
-            let fixed = next - taken.len();
+            // Behind the rows that this point saves, but never among inputs and homes.
+            let fixed = next - in_use.len();
             point.key_row = fixed.max(top + 1);
             point.selector_row = point.key_row + keys.words;
             point.result_row = point.selector_row + selector_words(analysis, table);
             self.row_count = self.row_count.max(point.result_row + results.words);
         }
-        for site in &mut self.sites {
+        for site in &mut self.inline_lookups {
             let (keys, results) = &tables[site.table.index()];
             match &mut site.how {
-                How::Ahead {
+                How::Hoisted {
                     key_row, result_row, ..
                 } => {
                     *key_row = self.row_count;
@@ -372,7 +379,7 @@ fn selector_words(analysis: &Analysis<'_>, table: TableId) -> usize {
         .sum()
 }
 
-/// Variables that the body names.
+/// Variables that occur in the body.
 fn named(analysis: &Analysis<'_>) -> VarSet {
     let mut used = VarSet::new(analysis.vars.len());
     let headers = &analysis.program().headers;

@@ -1,8 +1,9 @@
-//! Which pipelines may run their segments over many packets at once.
+//! Decides which pipelines must run their packets one by one.
 //!
-//! Packets must come to a piece of state in the order in which they arrived. Within one segment they do: it takes
-//! them lowest slot first. State that two segments touch, or that packets touch again after they have left the
-//! pipeline for the driver, would be touched out of order: such a pipeline runs its packets one by one.
+//! Packets must access a piece of state in the order in which they arrived. Within one segment they
+//! do, as it takes the lowest slot first. If two segments access the state, or punted packets
+//! access it again in the driver, a vector would access it out of order. Such a pipeline is
+//! *serial*: it runs its packets one by one.
 
 use crate::analysis::Analysis;
 use crate::layout::{Layout, PointKind};
@@ -10,23 +11,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::Touched;
 use weir_ir::{InstKind, Terminator};
 
-/// Why packets run one by one; `None`: they need not.
+/// Why the pipeline is serial; `None`: it is not.
 pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<String> {
     let pipeline = analysis.pipeline;
     let mut touched: BTreeMap<u32, (usize, String)> = BTreeMap::new();
-    // Exits of packets that go on outside.
-    let mut outside: BTreeSet<u32> = BTreeSet::new();
+    // Exits that packets take, among them those that punt.
+    let mut punts: BTreeSet<u32> = BTreeSet::new();
     for (segment, region) in layout.regions.iter().enumerate() {
         for &id in region {
             let block = &pipeline.body.blocks[id];
             if let Terminator::Exit(e) = block.terminator {
-                outside.insert(e);
+                punts.insert(e);
             }
-            for step in analysis.steps(id) {
-                if matches!(step.inst, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
-                    outside.insert(pipeline.restart);
+            for inst in analysis.annotated_insts(id) {
+                if matches!(inst.kind, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
+                    punts.insert(pipeline.restart);
                 }
-                let (InstKind::Call(call), Some(kind)) = (step.inst, step.call_kind()) else {
+                let (InstKind::Call(call), Some(kind)) = (inst.kind, inst.call_kind()) else {
                     continue;
                 };
                 let Some(state) = kind.state() else { continue };
@@ -44,13 +45,13 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             }
         }
     }
-    let outside: Vec<(&str, &Touched)> = outside
+    let punts: Vec<(&str, &Touched)> = punts
         .iter()
         .map(|e| &pipeline.exits[*e as usize])
         .filter_map(|e| Some((e.name, e.touches.as_ref()?)))
         .collect();
     for (state, (_, name)) in &touched {
-        if let Some((exit, _)) = outside.iter().find(|(_, t)| t.states.contains(state)) {
+        if let Some((exit, _)) = punts.iter().find(|(_, t)| t.states.contains(state)) {
             return Some(format!("`{name}` is used, and by packets that go on at {exit} too"));
         }
     }
@@ -63,15 +64,15 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             ));
         }
     }
-    let comes_again = comes_again(analysis, layout);
+    let is_revisited = is_revisited(analysis, layout);
     let mut seen = vec![0; pipeline.program.tables.len()];
     for (number, point) in layout.points.iter().enumerate() {
-        let own = match point.kind {
+        let suspended = match point.kind {
             PointKind::Lookup { table, .. } => Some(table),
             _ => None,
         };
-        let ahead = point.ahead.iter().map(|site| layout.sites[*site].table);
-        for table in own.into_iter().chain(ahead) {
+        let hoisted = point.hoisted.iter().map(|site| layout.inline_lookups[*site].table);
+        for table in suspended.into_iter().chain(hoisted) {
             if pipeline.ordered_tables.get(table.index()) != Some(&true) {
                 continue;
             }
@@ -80,12 +81,12 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             if seen[table.index()] > 1 {
                 return Some(format!("`{name}` has direct meters and is looked up at several places"));
             }
-            if comes_again[number] {
+            if is_revisited[number] {
                 return Some(format!(
                     "`{name}` has direct meters and is looked up in or after a loop"
                 ));
             }
-            if let Some((exit, _)) = outside.iter().find(|(_, t)| t.tables.contains(&table)) {
+            if let Some((exit, _)) = punts.iter().find(|(_, t)| t.tables.contains(&table)) {
                 return Some(format!(
                     "`{name}` has direct meters and is looked up by packets that go on at {exit} too"
                 ));
@@ -95,9 +96,9 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
     None
 }
 
-/// Points that packets may still come to after others of the vector have been there: a loop leads to them from a point
-/// that is not before them.
-fn comes_again(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
+/// By point: whether packets may arrive after others of the vector were there. It is in or behind a
+/// loop.
+fn is_revisited(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
     let mut found = vec![false; layout.points.len()];
     for start in 0..layout.points.len() {
         let (mut seen, mut work) = (vec![false; layout.points.len()], vec![start]);
@@ -106,7 +107,7 @@ fn comes_again(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
                 let terminator = &analysis.pipeline.body.blocks[**b].terminator;
                 matches!(terminator, Terminator::Lookup(_))
             });
-            for &to in lookups.filter_map(|b| layout.of_block.get(b)) {
+            for &to in lookups.filter_map(|b| layout.point_of_block.get(b)) {
                 found[to] |= to <= start;
                 if !std::mem::replace(&mut seen[to], true) {
                     work.push(to);

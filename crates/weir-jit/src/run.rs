@@ -1,4 +1,13 @@
-//! Running compiled pipelines.
+//! Runs compiled pipelines: a [`Machine`] takes a vector of packets through all stages.
+//!
+//! [`Machine::load`] writes addresses and lengths of packets into the context matrix.
+//! [`LoadedVector::run`] then goes through the [`Schedule`](schedule::Schedule): for each
+//! suspension point with pending packets it does the lookups of all of them, and calls the segment
+//! behind it. Masks say which slots wait at which point. At the end it reports deferred lookups and
+//! tallies to the [`Host`], and copies rebuilt headers before the payloads.
+//!
+//! Relies on the layout that the code was compiled for, and checks tables against it once. Nothing
+//! is allocated per vector. It owns no packet memory and no tables.
 
 pub(crate) mod calls;
 mod cells;
@@ -6,7 +15,7 @@ mod frame;
 mod host;
 mod matrix;
 mod outcomes;
-pub(crate) mod steps;
+pub(crate) mod schedule;
 
 pub use frame::Frame;
 pub use host::{Host, Indexes, LookedUp};
@@ -15,48 +24,56 @@ use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
 use crate::sites::{Scalar, from_words};
 use cells::CellArrays;
-use matrix::Matrix;
+use matrix::ContextMatrix;
 use outcomes::outcomes;
+use schedule::{PlannedLookup, Stage};
 use std::sync::{Arc, Weak};
-use steps::{Step, Wanted};
 use weir_ir::{Bits, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Guard, PendingLookup, PrefetchQueue, SlotAddressing};
 
-/// Bytes that must lie behind a packet in its memory: code reads a little beyond the end.
+/// Bytes of memory required behind a packet: code reads a little beyond its end.
 pub const TAILROOM: usize = 64;
 
-/// What stays the same while a vector runs.
+/// The parameters of a run that stay the same for the whole vector.
 struct Run<'a> {
     compiled: &'a Compiled,
     tables: &'a [Arc<FastTable>],
-    /// Of the tables' epochs.
+    /// Keeps the tables' memory from being reclaimed.
     guard: &'a Guard<'a>,
     now_ns: u64,
 }
 
-/// What segments are given besides contexts. The order of the first fields is known to code generation.
+/// The environment of a segment: everything besides contexts. Code accesses the first fields at the
+/// offsets in [`crate::codegen::env`].
 #[repr(C)]
 pub(crate) struct Env {
+    /// By point: the mask of the slots that wait there.
     pending: *mut u64,
+    /// The argument area of extern calls.
     arguments: *mut u64,
+    /// The tally area: masks, then rows of indexes.
     tallies: *mut u64,
+    /// Members of small value sets: a bit per value.
     members: *const u64,
+    /// Read in place of the fields of invalid headers.
     zeros: *const u8,
+    /// By register array: the address of its cells, and how many there are.
     cells: *const [usize; 2],
-    /// Arguments of functions of the runtime that are called rarely, and what they return.
+    /// Arguments and result of runtime functions that are called rarely.
     exchange: [u64; 3],
-    /// Memory in place of a packet's.
-    nowhere: *mut u8,
-    /// Of tables that code looks into by itself the addresses that are [`weir_table::fast::ResultArray`].
+    /// Readable and writable memory for lanes without a packet.
+    sentinel: *mut u8,
+    /// By inline lookup table: the two addresses of its [`weir_table::fast::ResultArray`].
     arrays: *const [usize; 2],
-    /// Of tables of whose slots code asks for some, where slots are; 0 where there are none.
-    asks: *const SlotAddressing,
+    /// By table whose slots are prefetched by code: where its slots are; 0 if it has none now.
+    slot_addressing: *const SlotAddressing,
+    // The following are for runtime functions only.
     context: *const u64,
     compiled: *const Compiled,
     host: *mut HostPointer,
 }
 
-// Where code finds them.
+// The offsets that code uses.
 const _: () = {
     use crate::codegen::env;
     use std::mem::offset_of;
@@ -67,12 +84,12 @@ const _: () = {
     assert!(offset_of!(Env, zeros) == env::ZEROS as usize);
     assert!(offset_of!(Env, cells) == env::CELLS as usize);
     assert!(offset_of!(Env, exchange) == env::EXCHANGE as usize);
-    assert!(offset_of!(Env, nowhere) == env::NOWHERE as usize);
+    assert!(offset_of!(Env, sentinel) == env::SENTINEL as usize);
     assert!(offset_of!(Env, arrays) == env::ARRAYS as usize);
-    assert!(offset_of!(Env, asks) == env::ASKS as usize);
+    assert!(offset_of!(Env, slot_addressing) == env::SLOT_ADDRESSING as usize);
 };
 
-/// Bytes before the scratch area that are copied with it.
+/// Bytes before the scratch area that are copied with it, so that copies are whole pieces.
 pub(crate) const SCRATCH_LEAD: usize = 32;
 
 /// A fat pointer behind a thin one.
@@ -94,7 +111,7 @@ pub struct StageCount {
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: every x86-64 has the instruction.
+        // SAFETY: every x86-64 processor has the instruction.
         unsafe { std::arch::x86_64::_rdtsc() }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -105,69 +122,73 @@ pub fn cycles() -> u64 {
     }
 }
 
-/// When code for eight packets at a time is used, where the processor has what it needs.
+/// When segments run eight packets at a time, if the processor has AVX-512.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LaneUse {
-    /// Where there are enough of them.
+    /// If enough packets wait for it to be faster.
     #[default]
     Many,
-    /// Whenever there is such code. It takes longer where packets are few: this is for tests.
+    /// Always, even where it is slower: for tests.
     Always,
     /// Never.
     Never,
 }
 
 impl LaneUse {
-    /// Whether code for eight packets takes less time than code for one.
+    /// Whether eight packets at a time are faster than one at a time.
     #[inline]
     fn is_worth(self, packets: u64) -> bool {
         match self {
-            // Mostly all are there, and counting is long where there is no instruction for it.
-            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= LEAST_LANES,
+            // Full vectors are common, and counting is slow on processors without `popcnt`.
+            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= MIN_LANE_PACKETS,
             LaneUse::Always => true,
             LaneUse::Never => false,
         }
     }
 }
 
-/// With fewer packets of a vector code for one at a time is faster.
-const LEAST_LANES: u32 = 16;
+/// With fewer packets of a vector, one at a time is faster.
+const MIN_LANE_PACKETS: u32 = 16;
 
-/// Memory to run a pipeline in. One per worker; everything is taken when it is made.
+/// The memory in which a pipeline runs. One per worker; everything is allocated at the start.
 pub struct Machine {
     compiled: Arc<Compiled>,
     memory: Memory,
 }
 
 struct Memory {
-    context: Matrix,
+    context: ContextMatrix,
+    /// The scratch areas of all slots.
     scratch: Vec<u8>,
-    /// What code for eight packets reads and writes of those that are none.
-    nowhere: Vec<u8>,
+    /// Read and written by lanes without a packet.
+    sentinel: Vec<u8>,
     lanes: LaneUse,
+    /// The argument area of extern calls.
     arguments: Vec<u64>,
+    /// The tally area: masks, then rows of indexes.
     tallies: Vec<u64>,
+    /// By point: the mask of the slots that wait there.
     pending: Vec<u64>,
-    /// Of small value sets a bit per value.
+    /// Members of small value sets: a bit per value.
     members: Vec<u64>,
-    /// Of arrays that code reads and writes itself their cells.
+    /// Cells of register arrays that code accesses directly.
     cells: CellArrays,
-    /// Tables that code looks into by itself, while it runs.
+    /// Arrays that code looks up inline, valid while it runs.
     arrays: Vec<[usize; 2]>,
-    /// Where the slots of tables are, while code runs that asks for some.
-    asks: Vec<SlotAddressing>,
-    /// The segment before has been run for eight packets at a time, and so has asked.
-    has_asked: bool,
-    /// What the next lookup asks for.
+    /// Slots of tables that code prefetches, valid while it runs.
+    slot_addressing: Vec<SlotAddressing>,
+    /// Whether the last segment ran all its packets in lanes, and so prefetched their slots.
+    lanes_prefetched: bool,
+    /// Addresses to prefetch for the next lookup.
     fetches: PrefetchQueue,
-    /// Hits of lookups that were done ahead, of which the host is told when the vector has ended; by the number of the mask of those who got there.
-    ahead_hits: Vec<u64>,
-    /// Varbits of packets that left by exits that keep them.
+    /// By number of the executed mask: the slots that a hoisted lookup hit. Reported at the end.
+    hoisted_hits: Vec<u64>,
+    /// Varbits of packets that left by exits with live varbits: slot, variable, value.
     varbits: Vec<(usize, VarId, Bits)>,
-    /// Per point: the segment that begins there, and the lookup before it. `None`: nobody asked.
+    /// By point: counts of its segment, and of its lookup. `None`: profiling is off.
     profile: Option<Vec<[StageCount; 2]>>,
-    /// Tables that are known to be of the program's forms. A weak reference keeps its address from
-    /// being used for another table.
+    /// Tables that are known to have the forms that code relies on. A weak reference keeps the
+    /// address from being reused for another table.
     checked: Vec<Weak<FastTable>>,
 }
 
@@ -176,8 +197,8 @@ impl Machine {
     #[must_use]
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
-        let mut context = Matrix::new((layout.row_count + 1) * PITCH);
-        for (_, heads) in &compiled.steps.arrays {
+        let mut context = ContextMatrix::new((layout.row_count + 1) * PITCH);
+        for (_, heads) in &compiled.schedule.arrays {
             context[heads.clone()].fill(NOT_LOOKED_UP);
         }
         let mut scratch = vec![0; SCRATCH_LEAD + compiled.scratch * VECTOR + 16];
@@ -188,7 +209,7 @@ impl Machine {
         let memory = Memory {
             context,
             scratch,
-            nowhere: vec![0; compiled.reach],
+            sentinel: vec![0; compiled.max_read],
             lanes: LaneUse::default(),
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
@@ -196,10 +217,10 @@ impl Machine {
             pending: vec![0; layout.points.len()],
             cells: CellArrays::default(),
             arrays: Vec::with_capacity(layout.arrays.len()),
-            asks: Vec::with_capacity(compiled.steps.asked.len()),
-            has_asked: false,
+            slot_addressing: Vec::with_capacity(compiled.schedule.prefetched_tables.len()),
+            lanes_prefetched: false,
             fetches: PrefetchQueue::default(),
-            ahead_hits: vec![0; layout.reached],
+            hoisted_hits: vec![0; layout.executed_masks],
             varbits: Vec::new(),
             profile: None,
             checked: Vec::new(),
@@ -213,23 +234,23 @@ impl Machine {
         &self.compiled
     }
 
-    /// When code for eight packets at a time is used.
+    /// When segments run eight packets at a time.
     #[must_use]
     pub fn lanes(&self) -> LaneUse {
         self.memory.lanes
     }
 
-    /// Decides when code for eight packets at a time is used.
+    /// Sets when segments run eight packets at a time.
     pub fn set_lanes(&mut self, lanes: LaneUse) {
         self.memory.lanes = lanes;
     }
 
-    /// Measures stages from now on, or stops doing so.
+    /// Starts profiling of stages, with counts of zero, or stops it.
     pub fn set_profiling(&mut self, on: bool) {
         self.memory.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
     }
 
-    /// What stages took since profiling was switched on: per suspension point its name, its segment and its
+    /// Counts since profiling was turned on. By suspension point: its name, its segment, its
     /// lookup.
     pub fn stages(&self) -> impl Iterator<Item = (String, StageCount, StageCount)> + '_ {
         let counts = self.memory.profile.as_deref().unwrap_or(&[]);
@@ -240,8 +261,8 @@ impl Machine {
             .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
     }
 
-    /// Takes over the members of a value set, to be called whenever they have changed. Sets that code does not look into
-    /// itself are asked for by [`Host::value_set_contains`].
+    /// Copies the members of a value set. To be called whenever they have changed. For sets that
+    /// code does not test inline, [`Host::value_set_contains`] is called instead.
     pub fn load_value_set(&mut self, set: ValueSetId, members: &FastTable) {
         let Some(words) = self.compiled.sites.members.of(set) else {
             return;
@@ -253,17 +274,17 @@ impl Machine {
         }
     }
 
-    /// Takes packets, at most [`VECTOR`], to be run: slot `i` is frame `i`.
+    /// Loads at most [`VECTOR`] packets: slot `i` is frame `i`.
     ///
     /// # Panics
-    /// More frames than slots, or a frame without the room before it that [`Compiled::headroom`] asks for.
+    /// More frames than slots, or a frame with less than [`Compiled::headroom`] bytes before it.
     #[inline(always)]
-    pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> Loaded<'a, 'f> {
+    pub fn load<'a, 'f>(&'a mut self, frames: &'a mut [Frame<'f>]) -> LoadedVector<'a, 'f> {
         assert!(frames.len() <= VECTOR, "a vector has {VECTOR} slots");
         let headroom = self.compiled.headroom();
-        let has_room = |frame: &Frame<'_>| frame.place().0 >= headroom;
+        let has_headroom = |frame: &Frame<'_>| frame.offset() as usize >= headroom;
         assert!(
-            headroom == 0 || frames.iter().all(has_room),
+            headroom == 0 || frames.iter().all(has_headroom),
             "a frame needs {headroom} bytes before it"
         );
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
@@ -271,32 +292,33 @@ impl Machine {
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
             [*packet, *length] = frame.words();
         }
-        Loaded { machine: self, frames }
+        LoadedVector { machine: self, frames }
     }
 
     /// Slots that left by an exit.
     #[must_use]
     #[inline]
     pub fn left(&self, exit: u32) -> u64 {
-        self.all_left().get(exit as usize).copied().unwrap_or(0)
+        self.left_by_exit().get(exit as usize).copied().unwrap_or(0)
     }
 
-    /// By exit the slots that left by it.
+    /// By exit: the slots that left by it.
     #[must_use]
     #[inline]
-    pub fn all_left(&self) -> &[u64] {
+    pub fn left_by_exit(&self) -> &[u64] {
         &self.memory.pending[self.compiled.layout.first_exit()..]
     }
 
-    /// Variables that an exit keeps.
+    /// Variables whose values an exit saves.
     pub fn exit_values(&self, exit: u32) -> impl Iterator<Item = VarId> + '_ {
-        let point = self.compiled.layout.of_exit.get(exit as usize);
+        let point = self.compiled.layout.exit_points.get(exit as usize);
         point
             .into_iter()
             .flat_map(|&p| self.compiled.layout.points[p].handed_over.iter().copied())
     }
 
-    /// A narrow variable (at most 64 bits) that an exit keeps, of a slot that left by it.
+    /// The value of a narrow variable (at most 64 bits) that an exit saved, of a slot that left by
+    /// it.
     #[must_use]
     pub fn narrow(&self, slot: usize, var: VarId) -> u64 {
         match self.compiled.layout.rows.get(var.index()) {
@@ -305,8 +327,8 @@ impl Machine {
         }
     }
 
-    /// The same for all slots: what is kept of a narrow variable, of slots that left by an exit that keeps it. Empty
-    /// where no exit keeps it.
+    /// The row of a narrow variable: its value in each slot that left by an exit that saves it.
+    /// Empty if no exit saves it.
     #[must_use]
     #[inline]
     pub fn row(&self, var: VarId) -> &[u64] {
@@ -316,14 +338,14 @@ impl Machine {
         }
     }
 
-    /// The lengths of packets now, in bytes.
+    /// The current lengths of the packets, in bytes.
     #[must_use]
     #[inline]
     pub fn lengths(&self) -> &[u64] {
         &self.memory.context[ROW_LENGTH * PITCH..ROW_LENGTH * PITCH + VECTOR]
     }
 
-    /// A variable of any width that an exit keeps, of a slot that left by it.
+    /// The value of a variable of any width that an exit saved, of a slot that left by it.
     #[must_use]
     pub fn value(&self, slot: usize, var: VarId) -> Bits {
         let scalar = Scalar::from(self.compiled.vars[var.index()]);
@@ -331,8 +353,8 @@ impl Machine {
             return Bits::zero(if scalar.varbit { 0 } else { scalar.width });
         };
         if scalar.varbit {
-            let kept = self.memory.varbits.iter().find(|(s, v, _)| (*s, *v) == (slot, var));
-            return kept.map_or(Bits::zero(0), |(_, _, value)| value.clone());
+            let saved = self.memory.varbits.iter().find(|(s, v, _)| (*s, *v) == (slot, var));
+            return saved.map_or(Bits::zero(0), |(_, _, value)| value.clone());
         }
         let words: Vec<u64> = (0..scalar.words())
             .map(|i| self.memory.context[(row + i) * PITCH + slot])
@@ -341,30 +363,30 @@ impl Machine {
     }
 }
 
-/// Packets in a machine.
-pub struct Loaded<'a, 'f> {
+/// A vector of packets in a machine, ready to run.
+pub struct LoadedVector<'a, 'f> {
     machine: &'a mut Machine,
     frames: &'a mut [Frame<'f>],
 }
 
-impl Loaded<'_, '_> {
-    /// The lengths of the packets, in bytes, and something for the slots without one.
+impl LoadedVector<'_, '_> {
+    /// The lengths of the packets in bytes; unspecified for empty slots.
     #[must_use]
     #[inline]
     pub fn lengths(&self) -> &[u64] {
         self.machine.lengths()
     }
 
-    /// Whether code reads an input at all; else it need not be set.
+    /// Whether code reads an input at all. Otherwise it need not be set.
     #[must_use]
     #[inline]
     pub fn reads_input(&self, input: usize) -> bool {
         self.machine.compiled.inputs_read[input]
     }
 
-    /// Sets an input, slot by slot from the first on; slots for which there is no value keep
-    /// theirs. It is to be set each time. Positions are those of
-    /// [`weir_ir::pipeline::Pipeline::inputs`]; bits beyond the input's width are cut off.
+    /// Sets an input, from the first slot on. Slots without a value keep their old one, so inputs
+    /// must be set for each vector. Inputs are numbered as in
+    /// [`weir_ir::pipeline::Pipeline::inputs`]. Bits beyond the input's width are cut off.
     ///
     /// # Panics
     /// There is no such input.
@@ -379,20 +401,23 @@ impl Loaded<'_, '_> {
         }
     }
 
-    /// Runs them. Afterwards [`Machine::left`] says which left by which exit, and the frames hold what was made of them.
+    /// Runs the packets. Afterwards [`Machine::left`] has the slots by exit, and the frames hold
+    /// the packets as deparsed.
     ///
-    /// Gives how many of the frames were run: where packets run one by one, none after one that goes on elsewhere
-    /// ([`weir_ir::pipeline::Exit::touches`]), for what it does there comes before them.
+    /// Returns how many of the frames were run. A serial pipeline stops after a packet that is
+    /// punted ([`weir_ir::pipeline::Exit::touches`]): the driver's effects on state precede those
+    /// of later packets.
     ///
     /// # Panics
-    /// Fewer tables than the program has, tables of other specifications, or of other epochs than the guard.
+    /// Fewer tables than the program has, tables of other specifications, or of other epochs than
+    /// the guard.
     #[inline(always)]
     pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut impl Host, now_ns: u64) -> usize {
         let Machine { compiled, memory } = self.machine;
         memory.check_tables(compiled, tables);
         let mut count = self.frames.len();
         memory.pending.fill(0);
-        memory.cells.take(&compiled.sites.arrays, host);
+        memory.cells.refresh(&compiled.sites.arrays, host);
         let run = Run {
             compiled,
             tables,
@@ -400,22 +425,23 @@ impl Loaded<'_, '_> {
             now_ns,
         };
         if compiled.serial.is_some() {
-            count = memory.go_one_by_one(&run, count, host);
+            count = memory.run_serially(&run, count, host);
         } else if count > 0 {
-            memory.go(&run, u64::MAX >> (64 - count), host);
+            memory.run_vector(&run, u64::MAX >> (64 - count), host);
         }
         memory.count_tallies(compiled, host);
         if compiled.keeps_varbits {
-            memory.keep_varbits(compiled);
+            memory.save_varbits(compiled);
         }
         if !compiled.in_place {
-            memory.put_headers(compiled);
+            memory.copy_emitted_headers(compiled);
             let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
             let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
             for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
-                // SAFETY: they are as `load` wrote them, or as the code of an exit that deparses left them: where the packet begins in its memory, and how long
-                // it is there.
-                unsafe { frame.put(*packet, *length) };
+                // SAFETY: the values are as `load` wrote them, or as the code of a deparsing exit
+                // left them: the address where the packet begins in its memory, and its length
+                // there.
+                unsafe { frame.set_bounds(*packet, *length) };
             }
         }
         count
@@ -423,8 +449,8 @@ impl Loaded<'_, '_> {
 }
 
 impl Memory {
-    /// Makes sure that tables are those that code was made for: it relies on their form for its own
-    /// memory accesses.
+    /// Checks that the tables have the forms that code was compiled for. Code relies on them for
+    /// its own memory accesses.
     #[inline(always)]
     fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
         let is_known = |(known, table): (&Weak<FastTable>, &Arc<FastTable>)| known.as_ptr() == Arc::as_ptr(table);
@@ -446,29 +472,30 @@ impl Memory {
         self.checked = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
     }
 
-    /// Runs the packets of the first slots one by one, up to one that goes on elsewhere; gives how many.
+    /// Runs the packets of the first slots one by one, up to one that is punted. Returns how many
+    /// ran.
     #[inline(never)]
-    fn go_one_by_one(&mut self, run: &Run<'_>, count: usize, host: &mut impl Host) -> usize {
+    fn run_serially(&mut self, run: &Run<'_>, count: usize, host: &mut impl Host) -> usize {
         for i in 0..count {
-            self.go(run, 1 << i, host);
-            if self.continues(run.compiled, i) {
+            self.run_vector(run, 1 << i, host);
+            if self.has_punted(run.compiled, i) {
                 return i + 1;
             }
         }
         count
     }
 
-    /// Whether the packet of a slot has left for elsewhere.
-    fn continues(&self, compiled: &Compiled, slot: usize) -> bool {
-        let points = compiled.layout.of_exit.iter();
+    /// Whether the packet of a slot left by an exit that punts.
+    fn has_punted(&self, compiled: &Compiled, slot: usize) -> bool {
+        let points = compiled.layout.exit_points.iter();
         points
             .zip(&compiled.pipeline.exits)
             .any(|(&point, exit)| exit.touches.is_some() && self.pending[point] >> slot & 1 == 1)
     }
 
-    /// Puts what was emitted before what the parser left, of all packets that have left by exits where packets are deparsed.
-    fn put_headers(&mut self, compiled: &Compiled) {
-        let exits = compiled.layout.of_exit.iter().zip(&compiled.pipeline.exits);
+    /// Copies the emitted headers before the payload, for packets that left by deparsing exits.
+    fn copy_emitted_headers(&mut self, compiled: &Compiled) {
+        let exits = compiled.layout.exit_points.iter().zip(&compiled.pipeline.exits);
         let deparsed = exits.filter(|(_, exit)| exit.deparsed);
         let mut slots = deparsed.fold(0, |slots, (&point, _)| slots | self.pending[point]);
         while slots != 0 {
@@ -477,11 +504,13 @@ impl Memory {
             let [packet, emitted] = [ROW_PACKET, ROW_EMITTED].map(|row| self.context[row * PITCH + slot]);
             let area = &self.scratch[slot * compiled.scratch..][..SCRATCH_LEAD + emitted as usize];
             let (mut from, mut to, mut left) = (area.as_ptr_range().end, packet + emitted, emitted as isize);
-            // The last bytes first, in pieces of which the one before the first is not theirs.
+            // Backwards, in whole pieces. The first piece may begin before the emitted bytes.
             while left > 0 {
-                // SAFETY: the exit's code left the address where the packet begins now, and how many bytes of the scratch area are put there.
-                // Both together are where begins what stays in place, so within the packet's memory, with room before it for the scratch area and what
-                // leads it (`load`, `Compiled::headroom`); what is read is in `area`, which has that lead too.
+                // SAFETY: the exit's code left the packet's new address, and the number of bytes in
+                // the scratch area to copy there. Their sum is where the bytes that stay in place
+                // begin, which is within the packet's memory. Before it is room for the scratch
+                // area and its lead (`load` checked `Compiled::headroom`). The bytes read are in
+                // `area`, which includes that lead too.
                 unsafe {
                     from = from.sub(SCRATCH_LEAD);
                     to -= SCRATCH_LEAD as u64;
@@ -493,11 +522,11 @@ impl Memory {
         }
     }
 
-    /// Takes varbits out of packets, which may be gone when somebody asks.
+    /// Copies varbits out of the packets, which may be gone when [`Machine::value`] is called.
     #[inline(never)]
-    fn keep_varbits(&mut self, compiled: &Compiled) {
+    fn save_varbits(&mut self, compiled: &Compiled) {
         self.varbits.clear();
-        for &point in &compiled.layout.of_exit {
+        for &point in &compiled.layout.exit_points {
             let mut slots = self.pending[point];
             if slots == 0 {
                 continue;
@@ -512,8 +541,8 @@ impl Memory {
                         continue;
                     };
                     let words = [row, row + 1].map(|r| self.context[r * PITCH + slot]);
-                    // SAFETY: the exit keeps the variable, so its words are as code left them: an address in a
-                    // packet, which `run` still borrows.
+                    // SAFETY: the exit saves the variable, so its words are as code left them: a
+                    // length and an address in a packet, which `run` still borrows.
                     let value = unsafe { Scalar::from(compiled.vars[var.index()]).read(&words) };
                     self.varbits.push((slot, var, value));
                 }
@@ -521,7 +550,7 @@ impl Memory {
         }
     }
 
-    /// Has everything counted that segments left to be counted.
+    /// Reports the tallies of all segments to the host.
     #[inline(always)]
     fn count_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
         let some = self.tallies[..compiled.sites.tallies.len()]
@@ -549,7 +578,7 @@ impl Memory {
     }
 
     #[inline(always)]
-    fn go(&mut self, run: &Run<'_>, mask: u64, host: &mut impl Host) {
+    fn run_vector(&mut self, run: &Run<'_>, mask: u64, host: &mut impl Host) {
         self.pending[0] = mask;
         let &Run {
             compiled,
@@ -566,131 +595,152 @@ impl Memory {
                 None => unreachable!("`run` is given tables of the program's own specifications"),
             }
         }
-        self.asks.clear();
-        for table in &compiled.steps.asked {
+        self.slot_addressing.clear();
+        for table in &compiled.schedule.prefetched_tables {
             let slots = tables[table.index()].view(guard).slots();
-            self.asks
+            self.slot_addressing
                 .push(slots.unwrap_or(SlotAddressing { base: 0, skip_mask: 0 }));
         }
-        let mut at = 0;
-        while let Some(step) = compiled.steps.steps.get(at) {
-            let packets = std::mem::take(&mut self.pending[at]);
+        let mut point = 0;
+        while let Some(stage) = compiled.schedule.stages.get(point) {
+            let packets = std::mem::take(&mut self.pending[point]);
             if packets == 0 {
-                at += 1;
+                point += 1;
                 continue;
             }
             let started = if self.profile.is_some() { cycles() } else { 0 };
-            let lookups = &compiled.steps.lookups[step.lookups.clone()];
+            let lookups = &compiled.schedule.lookups[stage.lookups.clone()];
             match lookups {
                 [] => {}
-                [wanted] => self.look_up(run, wanted, false, packets, None, host),
-                _ => self.look_all_up(run, lookups, step.may_begin, packets, host),
+                [planned] => self.look_up(run, planned, false, packets, None, host),
+                _ => self.look_up_all(run, lookups, stage.may_overlap, packets, host),
             }
             let middle = if self.profile.is_some() { cycles() } else { 0 };
-            self.segment(run, step, packets, host);
+            self.run_segment(run, stage, packets, host);
             if let Some(profile) = &mut self.profile {
                 let end = cycles();
-                for (count, took) in profile[at].iter_mut().zip([end - middle, middle - started]) {
+                for (count, took) in profile[point].iter_mut().zip([end - middle, middle - started]) {
                     count.packets += u64::from(packets.count_ones());
                     count.runs += 1;
                     count.cycles += took;
                 }
             }
-            // A loop may have sent packets back.
-            at = if compiled.has_back_edges { 0 } else { at + 1 };
+            // A loop may have sent packets back to an earlier point.
+            point = if compiled.has_back_edges { 0 } else { point + 1 };
         }
-        self.tell_of_late(compiled, mask, host);
+        self.report_deferred_lookups(compiled, mask, host);
     }
 
-    /// Asks for what lookups will read: large tables share the latency of memory. Where code has asked for that, there is nothing left to ask for; of these
-    /// lookups the first is begun that is not the first of all, so that those before it are done while what it asks for next comes.
+    /// Prefetches for several lookups, so that their cache misses overlap. If code has already
+    /// prefetched a lookup's slots, nothing is left to prefetch. Then that lookup is started now,
+    /// so that its second round of prefetches overlaps the lookups before it. Only one lookup is
+    /// started early, and not the very first.
     #[inline(always)]
-    fn prepare<'a>(&mut self, run: &Run<'a>, lookups: &[Wanted], packets: u64, begun: &mut Option<PendingLookup<'a>>) {
-        for (number, wanted) in lookups.iter().enumerate() {
-            let present = run.tables[wanted.table.index()].view(run.guard);
-            let keys = &self.context[wanted.keys..];
-            if !wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
-                present.prefetch(packets, keys, PITCH, &mut self.fetches);
-            } else if let (1.., Some(begun)) = (number, &mut *begun) {
-                present.begin(packets, keys, PITCH, begun);
+    fn prefetch_lookups<'a>(
+        &mut self,
+        run: &Run<'a>,
+        lookups: &[PlannedLookup],
+        packets: u64,
+        pending: &mut Option<PendingLookup<'a>>,
+    ) {
+        for (number, planned) in lookups.iter().enumerate() {
+            let view = run.tables[planned.table.index()].view(run.guard);
+            let keys = &self.context[planned.keys..];
+            if !planned.is_prefetched(packets, lane_prefetches(self.lanes_prefetched, &self.slot_addressing)) {
+                view.prefetch(packets, keys, PITCH, &mut self.fetches);
+            } else if let (1.., Some(pending)) = (number, &mut *pending) {
+                view.begin(packets, keys, PITCH, pending);
             }
         }
     }
 
-    /// Several lookups, of the same packets. They are finished in their order, also if one is begun before the others.
+    /// Several lookups of the same packets. They finish in order, even if a later one was started
+    /// first.
     #[inline(always)]
-    fn look_all_up(&mut self, run: &Run<'_>, lookups: &[Wanted], may_begin: bool, packets: u64, host: &mut impl Host) {
-        // What one needs that has been begun is 0.5 KB, which is set to 0.
-        let mut begun = may_begin.then(PendingLookup::default);
-        self.prepare(run, lookups, packets, &mut begun);
-        for wanted in lookups {
-            self.look_up(run, wanted, true, packets, begun.as_mut(), host);
+    fn look_up_all(
+        &mut self,
+        run: &Run<'_>,
+        lookups: &[PlannedLookup],
+        may_overlap: bool,
+        packets: u64,
+        host: &mut impl Host,
+    ) {
+        // A pending lookup takes 0.5 KB, which is zeroed here.
+        let mut pending = may_overlap.then(PendingLookup::default);
+        self.prefetch_lookups(run, lookups, packets, &mut pending);
+        for planned in lookups {
+            self.look_up(run, planned, true, packets, pending.as_mut(), host);
         }
     }
 
-    /// Looks packets up whose keys are in rows, and tells the host. `prepared`: what is read has been asked for. `begun`: maybe this one, or another one of
-    /// the same packets, perhaps even of the same table.
+    /// Looks up the packets whose keys are in rows, and reports to the host. `prepared`: the first
+    /// reads are prefetched. `pending`: a started lookup of the same packets; maybe this one, or
+    /// another one, even of the same table.
     #[inline(always)]
     fn look_up<'a>(
         &mut self,
         run: &Run<'a>,
-        wanted: &Wanted,
+        planned: &PlannedLookup,
         prepared: bool,
         packets: u64,
-        begun: Option<&mut PendingLookup<'a>>,
+        pending: Option<&mut PendingLookup<'a>>,
         host: &mut impl Host,
     ) {
-        let (keys, results) = keys_and_results(&mut self.context, wanted);
-        let present = run.tables[wanted.table.index()].view(run.guard);
-        let present = if prepared || wanted.is_fetched(packets, asked(self.has_asked, &self.asks)) {
-            present.prefetched()
+        let (keys, results) = keys_and_results(&mut self.context, planned);
+        let view = run.tables[planned.table.index()].view(run.guard);
+        let view = if prepared
+            || planned.is_prefetched(packets, lane_prefetches(self.lanes_prefetched, &self.slot_addressing))
+        {
+            view.prefetched()
         } else {
-            present
+            view
         };
-        let finished = begun.and_then(|begun| present.finish(packets, keys, results, PITCH, run.now_ns, begun));
+        let finished = pending.and_then(|pending| view.finish(packets, keys, results, PITCH, run.now_ns, pending));
         let hits = match finished {
             Some(hits) => hits,
-            None => present.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
+            None => view.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
         };
         let mut lookup = LookedUp {
-            table: wanted.table,
+            table: planned.table,
             active: packets,
             hits,
             keys,
             results,
-            layout: &run.compiled.forms[wanted.table.index()].results,
+            layout: &run.compiled.forms[planned.table.index()].results,
         };
-        host.will_be_told(&lookup);
-        match wanted.reached {
+        host.prefetch_hits(&lookup);
+        match planned.executed {
             None => host.looked_up(&mut lookup),
-            Some(reached) => {
-                // Where control goes back to a point its lookups are done several times in a vector, for other packets each time.
-                let all = &mut self.ahead_hits[reached];
+            Some(executed) => {
+                // In a loop a point's lookup runs several times per vector, each time for other
+                // packets.
+                let all = &mut self.hoisted_hits[executed];
                 *all = *all & !packets | hits;
             }
         }
     }
 
-    /// Tells the host of lookups that were done before it was certain who gets there, and of those that code has done.
+    /// Reports to the host the hoisted lookups, now that the executed masks are complete, and the
+    /// lookups that code did inline.
     #[inline(always)]
-    fn tell_of_late(&mut self, compiled: &Compiled, mask: u64, host: &mut impl Host) {
-        for wanted in &compiled.steps.lookups {
-            let Some(reached) = wanted.reached else { continue };
-            let active = mask & std::mem::take(&mut self.tallies[compiled.sites.reached(reached)]);
+    fn report_deferred_lookups(&mut self, compiled: &Compiled, mask: u64, host: &mut impl Host) {
+        for planned in &compiled.schedule.lookups {
+            let Some(executed) = planned.executed else { continue };
+            let active = mask & std::mem::take(&mut self.tallies[compiled.sites.executed_mask(executed)]);
             if active == 0 {
                 continue;
             }
-            let (keys, results) = keys_and_results(&mut self.context, wanted);
+            let (keys, results) = keys_and_results(&mut self.context, planned);
             host.looked_up(&mut LookedUp {
-                table: wanted.table,
+                table: planned.table,
                 active,
-                hits: active & self.ahead_hits[reached],
+                hits: active & self.hoisted_hits[executed],
                 keys,
                 results,
-                layout: &compiled.forms[wanted.table.index()].results,
+                layout: &compiled.forms[planned.table.index()].results,
             });
         }
-        for (table, heads) in &compiled.steps.arrays {
+        for (table, heads) in &compiled.schedule.arrays {
             let results = &mut self.context[heads.clone()];
             let (active, hits) = outcomes(results, mask);
             if active == 0 {
@@ -713,10 +763,11 @@ impl Memory {
     }
 
     #[inline(always)]
-    fn segment<'h, H: Host + 'h>(&mut self, run: &Run<'_>, step: &Step, packets: u64, host: &mut H) {
+    fn run_segment<'h, H: Host + 'h>(&mut self, run: &Run<'_>, stage: &Stage, packets: u64, host: &mut H) {
         let compiled = run.compiled;
         let host: *mut (dyn Host + 'h) = host;
-        // SAFETY: only the lifetime changes; the pointer is not used after this call, which borrows the host.
+        // SAFETY: only the lifetime changes. The pointer is not used after this call, which borrows
+        // the host.
         let host: *mut (dyn Host + 'static) = unsafe { std::mem::transmute(host) };
         let mut host = HostPointer(host);
         let mut env = Env {
@@ -725,42 +776,43 @@ impl Memory {
             tallies: self.tallies.as_mut_ptr(),
             members: self.members.as_ptr(),
             zeros: run.compiled.zeros.as_ptr(),
-            cells: self.cells.places.as_ptr(),
+            cells: self.cells.descriptors.as_ptr(),
             exchange: [0; 3],
-            nowhere: self.nowhere.as_mut_ptr(),
+            sentinel: self.sentinel.as_mut_ptr(),
             arrays: self.arrays.as_ptr(),
-            asks: self.asks.as_ptr(),
+            slot_addressing: self.slot_addressing.as_ptr(),
             context: self.context.as_ptr(),
             compiled,
             host: &raw mut host,
         };
-        // SAFETY: the code was made for this layout. It writes the context (rows and slots inside it), the
-        // pending masks (one per point), the scratch, argument and tally areas (sized by the compiler) and, inside the
-        // bounds that it checks against the packet's length, the packets, whose memory the frames own and
-        // whose room before and behind was checked by `load` and `Frame::new`. Code for eight packets also reads what is behind packets, and for
-        // those that are none `nowhere`, which is as long as it reaches.
+        // SAFETY: the code was made for this layout. It writes the context (rows and slots inside
+        // it), the pending masks (one per point) and the scratch, argument and tally areas (sized
+        // by the compiler). It writes packets inside the bounds that it checks against the packet's
+        // length. Their memory is owned by the frames, and the room before and behind them was
+        // checked by `load` and `Frame::new`. Code for eight packets also reads behind packets, and
+        // uses `sentinel` for lanes without a packet, which has `max_read` bytes.
         unsafe {
-            let packets = match step.lanes {
+            let packets = match stage.lanes {
                 Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
                 _ => packets,
             };
-            self.has_asked = step.lanes.is_some() && packets == 0;
+            self.lanes_prefetched = stage.lanes.is_some() && packets == 0;
             if packets != 0 {
-                (step.function)(&raw mut env, packets, self.context.as_mut_ptr());
+                (stage.function)(&raw mut env, packets, self.context.as_mut_ptr());
             }
         }
     }
 }
 
-/// Where slots are that code has asked for some of, if it has.
+/// The slots that code prefetched, or none if it did not run in lanes.
 #[inline(always)]
-fn asked(has_asked: bool, asks: &[SlotAddressing]) -> &[SlotAddressing] {
-    if has_asked { asks } else { &[] }
+fn lane_prefetches(lanes_prefetched: bool, slot_addressing: &[SlotAddressing]) -> &[SlotAddressing] {
+    if lanes_prefetched { slot_addressing } else { &[] }
 }
 
-/// The rows of a lookup's keys and all that follow up to its results, and those of its results.
+/// The rows of a lookup from its keys up to its results, and the rows of its results.
 #[inline(always)]
-fn keys_and_results<'a>(context: &'a mut Matrix, wanted: &Wanted) -> (&'a [u64], &'a mut [u64]) {
-    let (before, rest) = context.split_at_mut(wanted.results.start);
-    (&before[wanted.keys..], &mut rest[..wanted.results.len()])
+fn keys_and_results<'a>(context: &'a mut ContextMatrix, planned: &PlannedLookup) -> (&'a [u64], &'a mut [u64]) {
+    let (before, rest) = context.split_at_mut(planned.results.start);
+    (&before[planned.keys..], &mut rest[..planned.results.len()])
 }

@@ -1,4 +1,6 @@
-//! How code calls what is not code: the functions of [`crate::run::calls`].
+//! Declares the runtime functions of [`crate::run::calls`] to Cranelift, and emits calls of them.
+//!
+//! The rare ones are called through a stub that preserves all registers.
 
 use crate::codegen::{env, flags};
 use crate::error::CompileError;
@@ -45,7 +47,7 @@ impl RuntimeFunction {
         Self::WriteCell,
     ];
 
-    /// What it is like: the one place that says so.
+    /// Name, address and signature of the function.
     fn description(self) -> Description {
         let often = |name, address, parameters, returns| Description {
             name,
@@ -79,14 +81,15 @@ struct Description {
     /// Parameters besides the environment.
     parameters: usize,
     returns: bool,
-    /// Whether a call leaves all registers as they are, and finds its arguments in memory. It then takes some fifty instructions longer, and
-    /// packets that do without the call pay nothing for it: where a loop has a call that may use every register that C's convention
-    /// lets it, or wants its arguments in some of them, what the loop needs all the time is moved to and fro for every packet.
+    /// Whether calls go through a stub that preserves all registers and passes arguments in memory.
+    /// Such a call takes some fifty instructions more, but costs nothing to packets that do not
+    /// make it. A call by C's convention inside the loop over packets would move the loop's values
+    /// out of registers for every packet.
     is_rare: bool,
 }
 
 impl Description {
-    /// As C calls it.
+    /// The signature by C's convention.
     fn signature(&self, module: &JITModule) -> Signature {
         let mut signature = module.make_signature();
         signature.params = vec![AbiParam::new(types::I64); 1 + self.parameters];
@@ -97,7 +100,7 @@ impl Description {
     }
 }
 
-/// Makes the addresses known.
+/// Registers the functions' addresses.
 pub(crate) fn add_symbols(builder: &mut JITBuilder) {
     for function in RuntimeFunction::ALL {
         let description = function.description();
@@ -105,7 +108,7 @@ pub(crate) fn add_symbols(builder: &mut JITBuilder) {
     }
 }
 
-/// The functions as a module knows them.
+/// The functions as declared in a module.
 pub(crate) struct Runtime([FuncId; RuntimeFunction::ALL.len()]);
 
 impl Runtime {
@@ -128,18 +131,18 @@ impl Runtime {
         }
     }
 
-    /// What one function of the module calls.
+    /// Declares the functions in one function of the module.
     pub(crate) fn import(&self, module: &mut JITModule, function: &mut Function) -> Imported {
         Imported(self.0.map(|id| import(id, module, function)))
     }
 }
 
-/// The functions as one function of the module knows them.
+/// The functions as declared in one function.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Imported([FuncRef; RuntimeFunction::ALL.len()]);
 
 impl Imported {
-    /// Emits a call; its value if there is one.
+    /// Emits a call; returns its value if it has one.
     pub(crate) fn call(
         &self,
         function: RuntimeFunction,
@@ -164,19 +167,20 @@ impl Imported {
     }
 }
 
-/// Where arguments and the result of a rare call lie in the environment.
+/// Offsets of the arguments of a rare call in the environment. The first also takes the result.
 fn words() -> impl Iterator<Item = i32> {
     (env::EXCHANGE..).step_by(8)
 }
 
 fn import(id: FuncId, module: &mut JITModule, function: &mut Function) -> FuncRef {
     let reference = module.declare_func_in_func(id, function);
-    // Called by its whole address: nothing says that code lies within 2 GiB of other code.
+    // Called by a 64-bit address: other code may be further away than 2 GiB.
     function.dfg.ext_funcs[reference].colocated = false;
     reference
 }
 
-/// Code that calls a function with arguments from the environment, where it leaves the value, and keeps all registers.
+/// A stub that preserves all registers: it loads the arguments from the environment, calls the
+/// function, and stores the result there.
 fn preserving(
     function: &Description,
     callee: FuncId,

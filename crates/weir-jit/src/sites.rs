@@ -1,4 +1,7 @@
-//! What code leaves to the runtime: extern calls and operations on values wider than a register.
+//! The operations that code leaves to the runtime: extern calls, operations on values wider than a
+//! register, and counts that are reported at the end of a vector.
+//!
+//! [`Sites`] numbers them, and lays out the argument area and the tally area that they use.
 
 use crate::analysis::{Analysis, VarInfo};
 use crate::layout::VECTOR;
@@ -10,20 +13,21 @@ use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Program, Rvalue, V
 /// An operation that the runtime evaluates.
 #[derive(Debug, Clone)]
 pub(crate) struct WideOp {
-    /// Where the result goes; `None`: it is narrow and returned.
+    /// The variable of the result; `None`: the result is narrow and returned.
     pub dst: Option<VarId>,
     pub value: Rvalue,
     /// Bits of the result.
     pub width: u32,
 }
 
-/// Packets that a call is to count, when the vector has ended: a word with a bit per slot, the word of the tally's number.
+/// Packets that a call counts, reported at the end of the vector. The mask of the slots is the
+/// tally word with this tally's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
     pub counter: usize,
-    /// The index, if it is always the same.
+    /// The index, if it is constant.
     pub index: Option<u64>,
-    /// Else the first of a row of words with the index of each slot.
+    /// Otherwise the first of a row of words with the index of each slot.
     pub row: usize,
 }
 
@@ -46,7 +50,8 @@ impl Scalar {
     /// The value in these words.
     ///
     /// # Safety
-    /// Those of a varbit are its length in bits and, unless that is 0, the address of as many bytes.
+    /// Those of a varbit are its length in bits and, unless that is 0, the address of that many
+    /// bits.
     pub unsafe fn read(self, words: &[u64]) -> Bits {
         if !self.varbit {
             return from_words(self.width, words);
@@ -55,14 +60,14 @@ impl Scalar {
         if bits == 0 {
             return Bits::zero(0);
         }
-        // SAFETY: words 0 and 1 are length and address of bytes that are there, says the caller;
+        // SAFETY: the caller guarantees that words 0 and 1 are length and address of valid bytes;
         // `bits` is no more than that length.
         let bytes = unsafe { std::slice::from_raw_parts(words[1] as *const u8, bits as usize / 8) };
         Bits::from_bytes(bits, bytes)
     }
 
-    /// Puts a value into words; bits beyond the width, which a host may give, are cut off. Nobody
-    /// writes varbits: such calls are not compiled.
+    /// Writes a value into words. Bits beyond the width, which a host may return, are cut off.
+    /// Varbits are never written: such calls are not compiled.
     pub fn write(self, words: &mut [u64], value: &Bits) {
         debug_assert!(!self.varbit);
         if self.varbit {
@@ -87,7 +92,7 @@ impl From<VarInfo> for Scalar {
     }
 }
 
-/// A value from words, its lowest first.
+/// A value from words, the lowest first.
 pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
     match width {
         0..=64 => Bits::new(width, words[0].into()),
@@ -100,7 +105,7 @@ pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
     }
 }
 
-/// A value to words, its lowest first; words beyond it become 0.
+/// A value to words, the lowest first; words beyond it become 0.
 pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
     words.fill(0);
     if let Some(small) = value.to_u128() {
@@ -140,7 +145,7 @@ impl Leaf {
     }
 }
 
-/// How the argument area of a call is to be read.
+/// The layout of a call's arguments in the argument area.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSite {
     arguments: Vec<Argument>,
@@ -149,11 +154,11 @@ pub(crate) struct CallSite {
     writes: Vec<(VarId, Scalar)>,
 }
 
-/// An extern call, as the host sees it.
+/// The arguments of an extern call, as the host sees them.
 #[derive(Debug, Clone, Default)]
 pub struct CallArguments {
-    /// One per argument of the call. What the host leaves in [`ArgValue::Out`] is written back, in
-    /// the width that it had.
+    /// One per argument of the call. The host's values in [`ArgValue::Out`] are written back, in
+    /// the width that they had.
     pub arguments: Vec<ArgValue>,
     /// One per scalar of the result, zero on entry.
     pub results: Vec<Bits>,
@@ -161,21 +166,21 @@ pub struct CallArguments {
     pub entry: u32,
     /// Bits of the packet that the parser has taken so far.
     pub cursor: usize,
-    /// Variables that the call reads besides.
+    /// Further variables that the call reads.
     pub reads: Vec<(VarId, Bits)>,
-    /// Variables that the call writes besides, with their values before.
+    /// Further variables that the call writes, with their values before.
     pub writes: Vec<(VarId, Bits)>,
 }
 
 impl CallSite {
-    /// Takes the arguments out of the area.
+    /// Reads the arguments from the area.
     ///
     /// # Safety
     /// Code filled the area for this call, and the packet is still there.
     pub unsafe fn read(&self, area: &[u64]) -> CallArguments {
         let mut at = 2;
         let mut next = |scalar: Scalar| {
-            // SAFETY: code puts varbits there as `Scalar::read` asks for.
+            // SAFETY: code puts varbits there as `Scalar::read` requires.
             let value = unsafe { scalar.read(&area[at..]) };
             at += scalar.words();
             value
@@ -222,8 +227,9 @@ impl CallSite {
         }
     }
 
-    /// Puts what the host changed into the area. Missing values are written as 0; the other offsets
-    /// do not move: code relies on each value having no more bits than its variable.
+    /// Writes the host's outputs to the area. Missing values are written as 0 and take their words,
+    /// so that the offsets do not move. Code relies on each value having no more bits than its
+    /// variable.
     pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
         let mut at = 2;
         let mut put = |at: &mut usize, scalar: &Scalar, value: Option<&Bits>| {
@@ -258,8 +264,8 @@ impl CallSite {
     }
 }
 
-/// The value sets that code looks into itself, those of one field of few bits: where in one array each has a bit per
-/// value.
+/// The value sets that code tests inline: those of one narrow field. Each has a bit per value, in
+/// one array for all sets.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     words: Vec<Option<Range<usize>>>,
@@ -283,7 +289,7 @@ impl Members {
         Members { words: words.collect() }
     }
 
-    /// Words of all.
+    /// Words of all sets.
     pub fn words(&self) -> usize {
         self.words.iter().flatten().last().map_or(0, |words| words.end)
     }
@@ -299,17 +305,17 @@ impl Members {
     }
 }
 
-/// An array of the host's whose cells code reads and writes itself.
+/// An array of the host whose cells code reads and writes directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CellArray {
     pub array: usize,
     /// Words of a cell.
     pub stride: usize,
-    /// Words that it has at least.
+    /// The least number of words of the array.
     pub words: usize,
 }
 
-/// The arrays that calls are about.
+/// The arrays that calls access directly.
 fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
     let mut found = Vec::<CellArray>::new();
     for kind in calls {
@@ -332,26 +338,26 @@ fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
     found
 }
 
-/// Everything that code leaves to the runtime.
+/// All operations that code leaves to the runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub wide: Vec<WideOp>,
     pub calls: Vec<CallSite>,
     pub members: Members,
-    /// Arrays whose cells code reads and writes itself.
+    /// Arrays whose cells code reads and writes directly.
     pub arrays: Vec<CellArray>,
     pub tallies: Vec<Tally>,
-    /// The tally of each call that does not count at once.
+    /// The tally of each call that counts at the end of the vector.
     pub tally_of_call: Vec<Option<usize>>,
-    /// Words of masks and rows: after the masks of tallies come those of packets that got to lookups, then rows.
+    /// Words of the tally area: the masks of tallies, then executed masks, then rows of indexes.
     pub tally_words: usize,
     /// Words of the argument area.
     pub argument_words: usize,
 }
 
 impl Sites {
-    /// `reached`: how many masks there are of packets that got to lookups.
-    pub fn new(analysis: &Analysis<'_>, reached: usize) -> Self {
+    /// `executed`: the number of executed masks of hoisted lookups.
+    pub fn new(analysis: &Analysis<'_>, executed: usize) -> Self {
         let info = |v: VarId| Scalar::from(analysis.vars[v.index()]);
         let operand = |o: &Operand| match o {
             Operand::Var(v) => info(*v),
@@ -366,7 +372,7 @@ impl Sites {
             for inst in &block.insts {
                 let InstKind::Call(call) = &inst.kind else { continue };
                 let mut tally = None;
-                // A packet that passes twice counts twice: then there is no waiting.
+                // In a loop a packet may count several times, so it counts at once.
                 if let (CallKind::Count(counter), Some(index), false) = (
                     &analysis.pipeline.calls[calls.len()],
                     call.input(0),
@@ -420,8 +426,8 @@ impl Sites {
                 });
             }
         }
-        // Masks, then rows.
-        let masks = tallies.len() + reached;
+        // Masks come first, then rows.
+        let masks = tallies.len() + executed;
         tallies.iter_mut().for_each(|t| t.row += masks);
         Sites {
             tallies,
@@ -435,8 +441,8 @@ impl Sites {
         }
     }
 
-    /// The word, among masks of tallies, of a mask of packets that got to a lookup.
-    pub fn reached(&self, number: usize) -> usize {
+    /// The word of an executed mask in the tally area.
+    pub fn executed_mask(&self, number: usize) -> usize {
         self.tallies.len() + number
     }
 
@@ -465,7 +471,7 @@ mod tests {
     };
 
     #[test]
-    fn no_value_gets_more_bits_than_its_variable_whatever_the_host_takes_out() {
+    fn outputs_are_cut_to_the_width_of_their_variable() {
         let site = CallSite {
             arguments: vec![
                 Argument::Out(vec![NARROW, WIDE]),
@@ -495,7 +501,7 @@ mod tests {
             });
         }
         for call in some {
-            // What another call has left there.
+            // Left there by another call.
             let mut area = [u64::MAX; 9];
             site.write(&call, &mut area);
             for narrow in [2, 5, 7] {

@@ -1,4 +1,4 @@
-//! Safe functions are sound, whatever safe code gives them.
+//! Safe functions are sound, for all arguments that safe code can pass.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use weir_jit::{CallArguments, Compiled, Frame, Host, Indexes, LookedUp, Machine,
 use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{KeySpec, TableSpec};
 
-/// A table of an array's kind: with `a(bit<9>)` and `b()`, by nine bits.
+/// A table that qualifies as an array: with `a(bit<9>)` and `b()`, by a key of nine bits.
 const PROGRAM: &str = r#"weir 1 target ""
 var %0 "port" : bits<9> unsigned local
 var %1 "hit" : bits<1> bool local
@@ -30,7 +30,7 @@ fn program() -> Arc<Program> {
     Arc::new(weir_ir::parse::parse(PROGRAM).expect("is a program"))
 }
 
-/// A pipeline that looks the port up, if `looks_up`, and ends.
+/// A pipeline that looks the port up, if `looks_up`, and exits.
 fn compiled(looks_up: bool) -> Arc<Compiled> {
     let [port, hit, action, entry] = [0, 1, 2, 3].map(VarId::new);
     let block = |terminator| BasicBlock {
@@ -69,15 +69,15 @@ fn compiled(looks_up: bool) -> Arc<Compiled> {
         ordered_tables: Vec::new(),
         table_states: Vec::new(),
     };
-    // Hits have no observer, so that code looks into an array itself.
+    // The lookup has no side effects, so code does it inline in an array.
     let options = Options {
-        plain: vec![true],
+        reorderable: vec![true],
         ..Options::default()
     };
     Arc::new(Compiled::new(Arc::new(pipeline), options).expect("is compiled"))
 }
 
-/// A host that answers nothing.
+/// A host that returns nothing useful.
 #[derive(Default)]
 struct Silent;
 
@@ -119,7 +119,7 @@ fn table(bits: u32) -> TableSpec {
     }
 }
 
-/// Runs one packet with an input; what the exit has of the port.
+/// Runs one packet with an input; returns the port that the exit saved.
 fn run(machine: &mut Machine, tables: &[Arc<FastTable>], reader: &Reader, port: u64) -> u64 {
     let mut memory = vec![0; 64 + TAILROOM];
     let mut frames = [Frame::new(&mut memory, 0, 64).expect("has room")];
@@ -151,15 +151,15 @@ fn tables_of_another_specification_are_refused_before_code_runs() {
     let mut is_run =
         |tables: &[Arc<FastTable>]| catch_unwind(AssertUnwindSafe(|| run(&mut machine, tables, &reader, 3))).is_ok();
     assert!(is_run(&[Arc::clone(&right)]));
-    // An array of eight bits has half as many places, one of 64 bits none.
+    // An array for eight bits has half as many places, and one for 64 bits none.
     assert!(!is_run(&[of(8)]) && !is_run(&[of(64)]) && !is_run(&[]));
     assert!(is_run(&[right]) && is_run(&[of(9)]));
 }
 
 #[test]
 fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
-    struct Giving(Vec<Bits>);
-    impl Host for Giving {
+    struct ForgingHost(Vec<Bits>);
+    impl Host for ForgingHost {
         fn call(&mut self, _: usize, _: usize, _: &[u8], _: &mut CallArguments) -> bool {
             true
         }
@@ -196,7 +196,7 @@ fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
         let mut frames = [Frame::new(&mut memory, 0, 64).expect("has room")];
         let mut loaded = machine.load(&mut frames);
         loaded.set_input(0, std::iter::repeat(1));
-        let run = || loaded.run(&tables, &reader.enter(), &mut Giving(wrong), 0);
+        let run = || loaded.run(&tables, &reader.enter(), &mut ForgingHost(wrong), 0);
         assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     }
 }

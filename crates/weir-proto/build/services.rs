@@ -40,7 +40,8 @@ pub(crate) fn generate(
         .compile_fds_with_config(descriptors, config)?)
 }
 
-/// The services for servers: with messages whose long lists stay bytes (`src/listed.rs`), and with a limit for each kind.
+/// The services for servers: with messages whose long lists stay bytes (`src/listed.rs`), and with
+/// a limit for each kind.
 fn for_servers() {
     let bfrt = Raw {
         messages: "crate::bfrt_proto",

@@ -1,8 +1,8 @@
 //! Messages written from their end to their beginning.
 //!
-//! On the wire the length of a nested message stands before it. Whoever writes forwards has to know it first, and walks each
-//! message once to measure and once to write; whoever writes backwards knows it when it is to be written. Nothing is
-//! allocated per message.
+//! On the wire the length of a nested message stands before it. Whoever writes forwards has to know
+//! it first, and walks each message once to measure and once to write; whoever writes backwards
+//! knows it when it is to be written. Nothing is allocated per message.
 //!
 //! It knows no schema: field numbers (below 2^29) and types are the caller's to get right.
 //!
@@ -36,7 +36,8 @@ pub struct Writer {
     start: usize,
 }
 
-/// A place in what a [`Writer`] has written: so many bytes before the end. It is of that writer, until [`Writer::clear`].
+/// A place in what a [`Writer`] has written: so many bytes before the end. It is of that writer,
+/// until [`Writer::clear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
@@ -140,7 +141,8 @@ impl Writer {
     /// A field that is a message: everything that was written since the mark.
     ///
     /// # Panics
-    /// With debug assertions, if the mark is of before [`Writer::clear`]; without, it writes a wrong length then.
+    /// With debug assertions, if the mark is of before [`Writer::clear`]; without, it writes a
+    /// wrong length then.
     #[inline]
     pub fn nested(&mut self, field: u32, end: Mark) {
         debug_assert!(end <= self.mark(), "a mark of before");

@@ -1,7 +1,8 @@
 //! What a BF Runtime device tells of its tables: the document known as `bfrt.json`.
 //!
-//! Whoever writes it makes these values and calls [`BfrtInfo::to_json`]; whoever reads one calls [`BfrtInfo::from_json`]. Fields
-//! that are not known are left alone, as other compilers add their own.
+//! Whoever writes it makes these values and calls [`BfrtInfo::to_json`]; whoever reads one calls
+//! [`BfrtInfo::from_json`]. Fields that are not known are left alone, as other compilers add their
+//! own.
 //!
 //! Source: the schema, version 1.0.0, of p4lang/open-p4studio.
 
@@ -38,7 +39,8 @@ impl BfrtInfo {
     /// As a document, indented for people.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Maps with keys that are no strings and failing writers are what could go wrong: there are none.
+        // Maps with keys that are no strings and failing writers are what could go wrong: there are
+        // none.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 

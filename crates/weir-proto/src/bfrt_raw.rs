@@ -1,7 +1,8 @@
-//! Requests and answers of BF Runtime whose long lists stay bytes: whoever reads or writes a million entries makes no message of each.
+//! Requests and answers of BF Runtime whose long lists stay bytes: whoever reads or writes a
+//! million entries makes no message of each.
 //!
-//! On the wire they are the messages of [`crate::bfrt_proto`] with the same names. With the feature `server` there is
-//! `bf_runtime_server`, the service with these.
+//! On the wire they are the messages of [`crate::bfrt_proto`] with the same names. With the feature
+//! `server` there is `bf_runtime_server`, the service with these.
 
 use crate::bfrt_proto::{self as pb, Error};
 use crate::listed::Listed;

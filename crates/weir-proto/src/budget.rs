@@ -1,7 +1,7 @@
 //! How much a message is, told from its bytes before anything is made of it.
 //!
-//! A field of two bytes may become hundreds in memory. Whoever takes messages from anybody counts their fields first, and takes no more
-//! than make sense.
+//! A field of two bytes may become hundreds in memory. Whoever takes messages from anybody counts
+//! their fields first, and takes no more than make sense.
 
 use crate::POOL;
 use prost::Name;
@@ -69,7 +69,8 @@ pub enum Excess {
 
 /// Fields of an encoded message and of all messages in it.
 ///
-/// Each element of a packed list is one. Where the bytes are no such message, those before that are counted.
+/// Each element of a packed list is one. Where the bytes are no such message, those before that are
+/// counted.
 ///
 /// # Errors
 /// There are more than `most`, or there is a group.

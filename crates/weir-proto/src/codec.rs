@@ -9,8 +9,9 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder
 
 /// Bytes of a buffer before the length of its message is known.
 ///
-/// Most messages have some hundred bytes. Allocators keep blocks of up to 1 KiB at hand for each thread, not those of 8 KiB with which gRPC
-/// begins by default; for a longer message a buffer grows once, to its size.
+/// Most messages have some hundred bytes. Allocators keep blocks of up to 1 KiB at hand for each
+/// thread, not those of 8 KiB with which gRPC begins by default; for a longer message a buffer
+/// grows once, to its size.
 const BUFFER: usize = 960;
 
 /// Bytes of a stream's messages that are collected before they are sent on: gRPC's default.
@@ -22,7 +23,8 @@ pub fn settings() -> BufferSettings {
     BufferSettings::new(BUFFER, YIELD)
 }
 
-/// Which messages are read: some become many times larger than they are on the wire, and are small in earnest.
+/// Which messages are read: some become many times larger than they are on the wire, and are small
+/// in earnest.
 ///
 /// A message has come as a whole by then; how long it may be at all is for the service to say.
 pub trait Limit<M>: Send + 'static {
@@ -41,7 +43,8 @@ pub struct Unlimited;
 #[derive(Debug, Clone)]
 pub struct Medium;
 
-/// Those of at most 4 MiB, as the P4Runtime specification wants at least, with at most 16,384 fields: all that has no long lists.
+/// Those of at most 4 MiB, as the P4Runtime specification wants at least, with at most 16,384
+/// fields: all that has no long lists.
 #[derive(Debug, Clone)]
 pub struct Short;
 
@@ -140,7 +143,8 @@ impl<U: Message + Default, L: Limit<U>> Decoder for LimitedDecoder<U, L> {
     }
 }
 
-/// Encodes into a buffer that has been made large enough before: by itself prost has it grow step by step.
+/// Encodes into a buffer that has been made large enough before: by itself prost has it grow step
+/// by step.
 #[derive(Debug, Clone)]
 pub struct Reserving<T>(PhantomData<T>);
 

@@ -1,15 +1,15 @@
 //! The wire messages of P4Runtime and BF Runtime, from our own `.proto` files.
 //!
-//! [`p4::config::v1`] describes a compiled program (P4Info), [`p4::v1`] holds the requests, responses
-//! and entities that a controller exchanges with a device. [`text`] reads and writes the text form
-//! (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
+//! [`p4::config::v1`] describes a compiled program (P4Info), [`p4::v1`] holds the requests,
+//! responses and entities that a controller exchanges with a device. [`text`] reads and writes the
+//! text form (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
 //!
 //! [`bfrt_proto`] holds those of BF Runtime, [`bfrt_info`] is what it has instead of P4Info.
 //!
-//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client` beside the messages, what calls the services; with
-//! `server` there is what provides them, in [`p4rt_raw`] and [`bfrt_raw`]. Without them this crate knows no network. It knows no
-//! program: what the ids in a message stand for is the business
-//! of whoever holds the P4Info.
+//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client` beside the
+//! messages, what calls the services; with `server` there is what provides them, in [`p4rt_raw`]
+//! and [`bfrt_raw`]. Without them this crate knows no network. It knows no program: what the ids in
+//! a message stand for is the business of whoever holds the P4Info.
 //!
 //! ```
 //! use weir_proto::p4::config::v1::{P4Info, PkgInfo};
@@ -65,7 +65,8 @@ pub mod p4 {
     }
 }
 
-/// BF Runtime, with its service where a feature asks for it. Byte strings are [`prost::bytes::Bytes`].
+/// BF Runtime, with its service where a feature asks for it. Byte strings are
+/// [`prost::bytes::Bytes`].
 #[allow(missing_docs, unused_qualifications, deprecated, clippy::all, clippy::pedantic)]
 pub mod bfrt_proto {
     include!(concat!(env!("OUT_DIR"), "/bfrt_proto.rs"));

@@ -1,7 +1,9 @@
-//! Requests whose one long list stays bytes: whoever reads a million updates, or refuses them, makes no message of each before.
+//! Requests whose one long list stays bytes: whoever reads a million updates, or refuses them,
+//! makes no message of each before.
 //!
-//! A message of two bytes takes some two hundred as a Rust value. A request that is small on the wire would fill the memory, and
-//! keep the thread that reads it for seconds, before anybody could look at how many elements it has or at who sends it.
+//! A message of two bytes takes some two hundred as a Rust value. A request that is small on the
+//! wire would fill the memory, and keep the thread that reads it for seconds, before anybody could
+//! look at how many elements it has or at who sends it.
 
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::encoding::{
@@ -11,12 +13,14 @@ use prost::encoding::{
 use prost::{DecodeError, Message};
 use std::ops::Range;
 
-/// A message `T` whose repeated messages with this number are in [`Listed::list`], as they came, and not in [`Listed::rest`].
+/// A message `T` whose repeated messages with this number are in [`Listed::list`], as they came,
+/// and not in [`Listed::rest`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listed<T, const FIELD: u32> {
     /// All other fields.
     pub rest: T,
-    /// The elements. Where there is an [`EncodedList::excess`], neither they nor the rest are complete.
+    /// The elements. Where there is an [`EncodedList::excess`], neither they nor the rest are
+    /// complete.
     pub list: EncodedList,
 }
 
@@ -31,7 +35,8 @@ pub enum Excess {
     Group,
 }
 
-/// Encoded elements within the message that they came in: none is copied, or counted by itself as part of it.
+/// Encoded elements within the message that they came in: none is copied, or counted by itself as
+/// part of it.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedList {
     message: Bytes,
@@ -44,7 +49,8 @@ impl EncodedList {
     /// Most elements that are looked for; a message with more has one more than that.
     pub const MOST: usize = 1 << 23;
 
-    /// Most bytes of all other fields of a message: they name a device, a role, a target, and are read where they come in.
+    /// Most bytes of all other fields of a message: they name a device, a role, a target, and are
+    /// read where they come in.
     pub const MOST_OTHERS: usize = 64 << 10;
 
     /// What there was too much of.

@@ -1,7 +1,7 @@
 //! Requests of P4Runtime as a server takes them: their long lists stay bytes.
 //!
-//! On the wire they are the messages of [`crate::p4::v1`] with the same names. With the feature `server` there is
-//! `p4_runtime_server`, the service with these.
+//! On the wire they are the messages of [`crate::p4::v1`] with the same names. With the feature
+//! `server` there is `p4_runtime_server`, the service with these.
 
 use crate::listed::Listed;
 use crate::p4::v1 as pb;

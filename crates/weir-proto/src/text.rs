@@ -75,8 +75,8 @@ pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
     M::decode(dynamic.encode_to_vec().as_slice()).map_err(|e| error(e.to_string()))
 }
 
-/// Writing messages whose type is known at run time only. Unlike prost-reflect's own printer this one
-/// repeats the name of a repeated field, as the reference tools and people do.
+/// Writing messages whose type is known at run time only. Unlike prost-reflect's own printer this
+/// one repeats the name of a repeated field, as the reference tools and people do.
 mod write {
     use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
     use std::fmt::Write;

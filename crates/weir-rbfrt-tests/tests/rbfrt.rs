@@ -325,7 +325,8 @@ async fn the_firewall_of_the_paper_takes_entries() {
     assert_eq!(count(&connection, table).await, 1);
 }
 
-/// The files that hardware is configured with hold what its compiler made; the server takes them for the program that it runs.
+/// The files that hardware is configured with hold what its compiler made; the server takes them
+/// for the program that it runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_with_a_config_file_begins_without_entries() {
     let (bench, connection) = Bench::kinds().await;
@@ -405,7 +406,8 @@ async fn a_packet_generator_is_configured_and_sends() {
     assert!(sent.len() >= 6 && sent.iter().all(|o| o.port == 5 && o.bytes == packet));
     let stopped = app().action_data("app_enable", false);
     connection.update_table_entry(stopped).await.expect("it is stopped");
-    // What was due before that is sent by then. (rbfrt knows no fields of actions in answers about such a table, so it does not read it.)
+    // What was due before that is sent by then. (rbfrt knows no fields of actions in answers about
+    // such a table, so it does not read it.)
     let _ = bench.switch.send(2, &[0; 64]);
     let _ = bench.switch.take_sent();
     tokio::time::sleep(Duration::from_millis(20)).await;

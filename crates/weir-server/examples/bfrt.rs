@@ -1,7 +1,8 @@
 //! A BF Runtime server of a switch without devices.
 //!
-//! `cargo run -p weir-server --example bfrt -- PROGRAM.p4 [ADDRESS [NAME]]`, then any client, for example rbfrt's, with this
-//! address and `NAME` (by default the name of the file without its ending) as p4_name.
+//! `cargo run -p weir-server --example bfrt -- PROGRAM.p4 [ADDRESS [NAME]]`, then any client, for
+//! example rbfrt's, with this address and `NAME` (by default the name of the file without its
+//! ending) as p4_name.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! How fast a BF Runtime server takes entries: batches of pre-made requests over TCP loopback, into the firewall of the bundled programs.
+//! How fast a BF Runtime server takes entries: batches of pre-made requests over TCP loopback, into
+//! the firewall of the bundled programs.
 //!
 //! `cargo run --release -p weir-server --example bfrt_load -- [ENTRIES [ROUNDS]]`
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]

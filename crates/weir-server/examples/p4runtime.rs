@@ -1,4 +1,5 @@
-//! A P4Runtime server of a switch without devices: packets come and go by packet-out and packet-in only.
+//! A P4Runtime server of a switch without devices: packets come and go by packet-out and packet-in
+//! only.
 //!
 //! `cargo run -p weir-server --example p4runtime -- PROGRAM.p4 [ADDRESS]`, then for example
 //! `python3 -m p4runtime_sh --grpc-addr 127.0.0.1:9559 --device-id 1 --election-id 0,1`.

@@ -1,4 +1,5 @@
-//! How many updates of large batches there are at a time: what is made of each takes hundreds of bytes, of two on the wire.
+//! How many updates of large batches there are at a time: what is made of each takes hundreds of
+//! bytes, of two on the wire.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -30,8 +31,8 @@ impl Default for Batches {
 }
 
 impl Batches {
-    /// Waits until there is room for a batch of so many updates beside the other large ones, if it is large. In the order in which
-    /// they came, and before anything is made of the updates.
+    /// Waits until there is room for a batch of so many updates beside the other large ones, if it
+    /// is large. In the order in which they came, and before anything is made of the updates.
     pub async fn room(&self, updates: usize) -> Option<Room<'_>> {
         // Neither is ever closed.
         match updates {

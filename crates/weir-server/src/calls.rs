@@ -9,7 +9,8 @@ use std::time::Instant;
 use tonic::Code;
 use tonic::codegen::http;
 
-/// Services, with the methods that the other does not have; calls of others are [`OTHER`], so that nobody makes up names.
+/// Services, with the methods that the other does not have; calls of others are [`OTHER`], so that
+/// nobody makes up names.
 const KNOWN: [(&str, &str, &[&str]); 2] = [
     ("/p4.v1.P4Runtime/", "P4Runtime", &["Capabilities"]),
     ("/bfrt_proto.BfRuntime/", "BfRuntime", &[]),

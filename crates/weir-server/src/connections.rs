@@ -1,4 +1,5 @@
-//! Connections that come in: no more than a server takes, and none of peers that are not there any more.
+//! Connections that come in: no more than a server takes, and none of peers that are not there any
+//! more.
 
 use crate::device::lock;
 use crate::peers::{Peer, Peers, Place};
@@ -15,17 +16,20 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
-/// How long a server that cannot accept waits, most often for a file descriptor: it would ask again and again.
+/// How long a server that cannot accept waits, most often for a file descriptor: it would ask again
+/// and again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a peer may take to answer a ping.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);
 
-/// Bytes that are written at once; fewer wait for others. Of answers without contents some fifteen: with few, writing costs more than all else,
-/// and where it is most of what a client has in flight, client and server wait for each other in turns (docs/performance.md).
+/// Bytes that are written at once; fewer wait for others. Of answers without contents some fifteen:
+/// with few, writing costs more than all else, and where it is most of what a client has in flight,
+/// client and server wait for each other in turns (docs/performance.md).
 const ENOUGH: usize = 640;
 
-/// Bytes of a piece that is written at once: the transport sends no other answer along with contents from 256 bytes on.
+/// Bytes of a piece that is written at once: the transport sends no other answer along with
+/// contents from 256 bytes on.
 const PIECE: usize = 256;
 
 /// How many connections a server takes, and how long each may be silent.
@@ -33,7 +37,8 @@ const PIECE: usize = 256;
 pub(crate) struct Bounds {
     /// Connections at a time.
     pub most: usize,
-    /// How long a peer may take until it speaks the server's protocol, whatever bytes come meanwhile.
+    /// How long a peer may take until it speaks the server's protocol, whatever bytes come
+    /// meanwhile.
     pub first: Duration,
     /// How long a peer may be silent then. Pings make those talk that are there.
     pub silence: Duration,
@@ -50,7 +55,8 @@ impl Bounds {
     }
 }
 
-/// Connections of which a server may have so many: other servers and the devices of a switch need files, too.
+/// Connections of which a server may have so many: other servers and the devices of a switch need
+/// files, too.
 fn affordable(most: usize) -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     match open_files(&limits) {
@@ -78,7 +84,8 @@ impl Accept for TcpListener {
 
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         let (stream, _) = ready!(TcpListener::poll_accept(self, context))?;
-        // Without the option, answers and windows wait for the client's acknowledgements. One that has gone already is told of elsewhere.
+        // Without the option, answers and windows wait for the client's acknowledgements. One that
+        // has gone already is told of elsewhere.
         let _ = stream.set_nodelay(true);
         Poll::Ready(Ok(stream))
     }
@@ -96,8 +103,9 @@ impl Accept for UnixListener {
 /// Waits for a place.
 type Permit = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
-/// Connections as they come. For one beyond the limit that is ended which has had no request for longest; where all have one, it is
-/// closed at once itself. So nobody is kept out by connections that do nothing.
+/// Connections as they come. For one beyond the limit that is ended which has had no request for
+/// longest; where all have one, it is closed at once itself. So nobody is kept out by connections
+/// that do nothing.
 pub(crate) struct Incoming<L: Accept> {
     listener: L,
     free: Arc<Semaphore>,
@@ -213,7 +221,8 @@ impl Gate {
         let was_asked = std::mem::replace(&mut gathering.is_asked, true);
         drop(gathering);
         if !was_asked {
-            // The runtime keeps the waker until nobody else is ready, or many have run; the future itself is of no further use.
+            // The runtime keeps the waker until nobody else is ready, or many have run; the future
+            // itself is of no further use.
             let waker = Waker::from(Arc::clone(self));
             let _ = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
         }
@@ -264,7 +273,8 @@ impl<I> Connection<I> {
         &self.place.peer
     }
 
-    /// Fails once another one needs the place. To be asked before all else: a peer that takes nothing keeps the server from reading.
+    /// Fails once another one needs the place. To be asked before all else: a peer that takes
+    /// nothing keeps the server from reading.
     fn check_place(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         self.is_over = self.is_over || Pin::new(&mut self.place.ended).poll(context).is_ready();
         match self.is_over {
@@ -273,13 +283,14 @@ impl<I> Connection<I> {
         }
     }
 
-    /// The server wants to write so many bytes, which may have to go `alone`: after its greeting it does so only to who has said the
-    /// protocol's first words.
+    /// The server wants to write so many bytes, which may have to go `alone`: after its greeting it
+    /// does so only to who has said the protocol's first words.
     ///
-    /// Requests that came together are answered one after the other, and each wakes the connection, which the runtime runs before the next of
-    /// them: every answer or two would be a write of its own, the most expensive part of a short request. So the connection writes once
-    /// there is [enough](ENOUGH), or the others who were ready have run. The layers above (HTTP/2, transport security) may ask several
-    /// times before they wait.
+    /// Requests that came together are answered one after the other, and each wakes the connection,
+    /// which the runtime runs before the next of them: every answer or two would be a write of its
+    /// own, the most expensive part of a short request. So the connection writes once there is
+    /// [enough](ENOUGH), or the others who were ready have run. The layers above (HTTP/2, transport
+    /// security) may ask several times before they wait.
     fn poll_answer(&mut self, context: &mut Context<'_>, bytes: usize, alone: bool) -> Poll<io::Result<()>> {
         self.check_place(context)?;
         if self.has_greeted {
@@ -291,8 +302,9 @@ impl<I> Connection<I> {
         }
     }
 
-    /// Notes what has become of a write; ends the connection of a peer that takes nothing for too long. The transport does not ask such a peer
-    /// whether it is there, for it cannot write that either.
+    /// Notes what has become of a write; ends the connection of a peer that takes nothing for too
+    /// long. The transport does not ask such a peer whether it is there, for it cannot write that
+    /// either.
     fn written(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.gate.note(written.is_ready());
         if written.is_ready() {
@@ -363,7 +375,8 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
 impl<I> Connected for Connection<I> {
     type ConnectInfo = Arc<Peer>;
 
-    /// The transport asks once what it has to know of a connection: when this is as secure as it is to be.
+    /// The transport asks once what it has to know of a connection: when this is as secure as it is
+    /// to be.
     fn connect_info(&self) -> Arc<Peer> {
         self.place.peer.secure();
         Arc::clone(&self.place.peer)
@@ -461,7 +474,8 @@ mod tests {
         (Connection::new(io, place, bounds), other)
     }
 
-    /// Asks twice each time that it is woken, as layers above do. What it writes, and how often it is woken until then.
+    /// Asks twice each time that it is woken, as layers above do. What it writes, and how often it
+    /// is woken until then.
     async fn write(connection: &mut Connection<DuplexStream>, text: &[u8]) -> (io::Result<usize>, usize) {
         let mut woken = 0;
         let written = poll_fn(|context| {
@@ -514,7 +528,8 @@ mod tests {
         assert_eq!(write(&mut connection, b"more").await.0.expect("there is room"), 4);
     }
 
-    /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server `answers` what it has said.
+    /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server
+    /// `answers` what it has said.
     async fn dripped(answers: bool) -> Duration {
         let (mut connection, mut dripping) = with_room(1024);
         let begun = Instant::now();

@@ -9,7 +9,8 @@ use tokio::sync::{Notify, mpsc};
 use weir_ir::{KeyMatch, Program};
 use weir_switch::{LoadError, Switch};
 
-/// What is done to every replica of the switch: it is called once for each, with the number of the replica.
+/// What is done to every replica of the switch: it is called once for each, with the number of the
+/// replica.
 pub type Order = Arc<dyn Fn(usize, &mut Switch) + Send + Sync>;
 
 /// What tells when something has been done.
@@ -45,43 +46,49 @@ pub struct PortInfo {
 
 /// A switch that runs, as a control plane sees it.
 ///
-/// It may consist of several replicas, one per thread: all are given the same orders in the same order, so that their tables,
-/// groups and so on are the same at all times as far as orders can tell. Counters are the sum over all replicas; what
-/// packets leave for packets (registers, meters) is that of replica 0, which then processes all of them.
+/// It may consist of several replicas, one per thread: all are given the same orders in the same
+/// order, so that their tables, groups and so on are the same at all times as far as orders can
+/// tell. Counters are the sum over all replicas; what packets leave for packets (registers, meters)
+/// is that of replica 0, which then processes all of them.
 ///
-/// Orders, loading and packets are taken in the order of the calls, whether or not anybody waits for what a call
-/// returns, and calls return at once. An order is executed between two packet vectors of a replica, never within one:
-/// a vector meets all of it or nothing.
+/// Orders, loading and packets are taken in the order of the calls, whether or not anybody waits
+/// for what a call returns, and calls return at once. An order is executed between two packet
+/// vectors of a replica, never within one: a vector meets all of it or nothing.
 pub trait DataPlane: Send + Sync + 'static {
     /// How many replicas there are, at least 1. It never changes.
     fn replicas(&self) -> usize;
 
-    /// Has an order executed by every replica. Fulfilled once all have done so; the order is executed even if nobody waits.
+    /// Has an order executed by every replica. Fulfilled once all have done so; the order is
+    /// executed even if nobody waits.
     fn order(&self, order: Order) -> Done<Gone>;
 
-    /// As [`DataPlane::order`], for what takes well less than a millisecond: a replica that has nothing to do may be given to the
-    /// caller's thread for it, which saves the time in which a thread wakes up. It may have been executed when this returns.
+    /// As [`DataPlane::order`], for what takes well less than a millisecond: a replica that has
+    /// nothing to do may be given to the caller's thread for it, which saves the time in which a
+    /// thread wakes up. It may have been executed when this returns.
     fn short_order(&self, order: Order) -> Done<Gone> {
         self.order(order)
     }
 
-    /// Replaces the program. Every replica starts with fresh state, and `prepare` is executed on it before it meets a
-    /// packet. `program` is as the compiler made it; optimising it for the engine is the data plane's business.
+    /// Replaces the program. Every replica starts with fresh state, and `prepare` is executed on it
+    /// before it meets a packet. `program` is as the compiler made it; optimising it for the engine
+    /// is the data plane's business.
     ///
     /// Numbers of ports, their rates and whether they are up stay as they are.
     fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure>;
 
-    /// Has a packet received at a port, as if a device had. It is lost where packets come faster than they can be
-    /// processed; whoever implements this counts those.
+    /// Has a packet received at a port, as if a device had. It is lost where packets come faster
+    /// than they can be processed; whoever implements this counts those.
     fn inject(&self, port: u32, packet: Vec<u8>);
 
-    /// The port whose packets come from the control plane and go there; `None`: there is no such port.
+    /// The port whose packets come from the control plane and go there; `None`: there is no such
+    /// port.
     fn cpu_port(&self) -> Option<u32>;
 
     /// The switch's clock in ns.
     fn now_ns(&self) -> u64;
 
-    /// Where packets and changes of ports are to be told from now on. A later call replaces an earlier one.
+    /// Where packets and changes of ports are to be told from now on. A later call replaces an
+    /// earlier one.
     fn connect(&self, events: Events);
 
     /// The ports that there are; none: every number is a port.
@@ -115,13 +122,14 @@ pub enum Length {
 pub(crate) enum Effort {
     /// It is of one entry that is found by its key: less than a microsecond.
     Entry,
-    /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of its own, more where many have the
-    /// same mask and value and differ in their ranges.
+    /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of
+    /// its own, more where many have the same mask and value and differ in their ranges.
     Ranked,
-    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast group, members of a selector's.
+    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast
+    /// group, members of a selector's.
     Parts(usize),
-    /// The same of a list that takes the place of one of which only the switch knows how long it is. Where that matters the switch
-    /// counts it ([`weir_switch::Transaction::bound`]).
+    /// The same of a list that takes the place of one of which only the switch knows how long it
+    /// is. Where that matters the switch counts it ([`weir_switch::Transaction::bound`]).
     Instead(usize),
     /// As much as it likes.
     Any,
@@ -131,11 +139,12 @@ impl Effort {
     /// Changes that a short order makes at most: some 20 µs.
     const FEW: usize = 32;
 
-    /// Entries that are changed between two packet vectors, of a batch of which packets may meet a part: some 0.2 ms.
+    /// Entries that are changed between two packet vectors, of a batch of which packets may meet a
+    /// part: some 0.2 ms.
     const STEP: usize = 256;
 
-    /// Plain entries as which one with masks counts in a batch that is done at once, where it is not the usual one that matters but the
-    /// slow one.
+    /// Plain entries as which one with masks counts in a batch that is done at once, where it is
+    /// not the usual one that matters but the slow one.
     const SLOW: usize = 64;
 
     /// That of a list which is new, or else replaces one, or changes it, or is none any more.
@@ -148,7 +157,8 @@ impl Effort {
 
     /// That of an entry without priority, which is found by these.
     pub fn entry(matches: &[KeyMatch]) -> Effort {
-        // The structure of tables with up to 32 bits has a slot for each 24 (or all) bits that begin an address with a prefix of more than
+        // The structure of tables with up to 32 bits has a slot for each 24 (or all) bits that
+        // begin an address with a prefix of more than
         // 8. That of longer keys has none.
         let slots = match matches {
             [KeyMatch::Lpm { value, prefix_length }] if value.width() <= 32 => {
@@ -174,7 +184,8 @@ impl Effort {
     /// Slots that take as long as an entry.
     const SLOTS: usize = 512;
 
-    /// As many entries fill as much of a step. The longest lists take some milliseconds to go away: each has a step.
+    /// As many entries fill as much of a step. The longest lists take some milliseconds to go away:
+    /// each has a step.
     fn of_step(self) -> usize {
         match self {
             Effort::Ranked => 16,
@@ -198,8 +209,8 @@ impl Effort {
 pub(crate) struct Pace {
     /// How long each order takes.
     pub length: Length,
-    /// Changes of each order, where packets may meet a part of the batch: at least one order, which may be empty, and as many
-    /// changes in each as cost no more than a step should, or one.
+    /// Changes of each order, where packets may meet a part of the batch: at least one order, which
+    /// may be empty, and as many changes in each as cost no more than a step should, or one.
     pub steps: Vec<usize>,
     /// As many entries cost as much as all changes.
     entries: usize,
@@ -254,8 +265,8 @@ pub(crate) fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses updates that are to be done at once and cost more than `most` plain entries. They cost at least as much as there are updates, so
-/// their number may be asked about before they are read.
+/// Refuses updates that are to be done at once and cost more than `most` plain entries. They cost
+/// at least as much as there are updates, so their number may be asked about before they are read.
 ///
 /// # Errors
 /// It is as said.
@@ -362,8 +373,8 @@ pub enum Event {
     },
 }
 
-/// Where a data plane tells what happens. Telling never waits: packets are counted and forgotten where the server does not
-/// keep up, changes of ports are not lost.
+/// Where a data plane tells what happens. Telling never waits: packets are counted and forgotten
+/// where the server does not keep up, changes of ports are not lost.
 #[derive(Debug, Clone)]
 pub struct Events {
     packets: mpsc::Sender<CpuPacket>,

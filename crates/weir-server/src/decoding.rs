@@ -15,8 +15,9 @@ const LARGE: usize = 16 << 10;
 /// Elements from which on what became of them is told on a thread of its own.
 pub const MANY: usize = 256;
 
-/// Fields of one element that is read, at any depth, and of all that are read at once: each may take a hundred times as many bytes
-/// as on the wire. Programs have some ten thousand, an entry some ten.
+/// Fields of one element that is read, at any depth, and of all that are read at once: each may
+/// take a hundred times as many bytes as on the wire. Programs have some ten thousand, an entry
+/// some ten.
 const MOST_FIELDS: usize = 1 << 20;
 
 /// Why messages with groups, which are unknown fields in any of ours, are refused.
@@ -66,10 +67,11 @@ impl Bounds {
         }
     }
 
-    /// Refuses lists with more elements than are taken, those with an element that is too long, and requests with too much
-    /// besides.
+    /// Refuses lists with more elements than are taken, those with an element that is too long, and
+    /// requests with too much besides.
     ///
-    /// Comes before all other checks: of a list that was cut off, the rest of the request is not complete.
+    /// Comes before all other checks: of a list that was cut off, the rest of the request is not
+    /// complete.
     ///
     /// # Errors
     /// There is too much of something.
@@ -133,7 +135,8 @@ fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// All elements as one message, of which each is a part; `None` if there is none. Not for threads that serve everybody.
+/// All elements as one message, of which each is a part; `None` if there is none. Not for threads
+/// that serve everybody.
 ///
 /// # Errors
 /// One is no such message, or they have too many fields together.
@@ -149,14 +152,15 @@ pub fn is_large(list: &EncodedList) -> bool {
     list.message_len() >= LARGE
 }
 
-/// Threads that do what takes long: as many as there are cores. More would only keep the one from its core that serves everybody, and
-/// have more in memory.
+/// Threads that do what takes long: as many as there are cores. More would only keep the one from
+/// its core that serves everybody, and have more in memory.
 static THREADS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))));
 
 /// Does what may take long on a thread of its own, once one is free, the rest at once.
 ///
-/// Nobody calls it who holds what others wait for, and `make` waits for nothing: there may be many before it.
+/// Nobody calls it who holds what others wait for, and `make` waits for nothing: there may be many
+/// before it.
 ///
 /// # Errors
 /// That thread is not there any more, or has met a mistake.
@@ -195,7 +199,8 @@ fn of_thread(error: &JoinError) -> Refusal {
     }
 }
 
-/// All elements as messages. `held` is kept until the list is not needed any more, even if nobody waits for them.
+/// All elements as messages. `held` is kept until the list is not needed any more, even if nobody
+/// waits for them.
 ///
 /// # Errors
 /// One is none, or they have too many fields together.

@@ -1,7 +1,8 @@
 //! What all servers of one switch share: which programs there are, and what the switch tells.
 //!
-//! A program that one server loads is the program of all of them, and so is what is written. Digests are taken from the switch in
-//! one place and told to every server, as are packets and changes of ports.
+//! A program that one server loads is the program of all of them, and so is what is written.
+//! Digests are taken from the switch in one place and told to every server, as are packets and
+//! changes of ports.
 
 use crate::batches::Batches;
 use crate::calls::{CallCount, Calls};
@@ -32,7 +33,8 @@ pub(crate) struct Pipeline {
 pub(crate) struct Pipelines {
     /// The one that processes packets.
     pub committed: Option<Pipeline>,
-    /// One that was saved and not committed yet. It is what is written and read until then, on a switch without packets.
+    /// One that was saved and not committed yet. It is what is written and read until then, on a
+    /// switch without packets.
     pub saved: Option<Pipeline>,
 }
 
@@ -66,14 +68,16 @@ pub(crate) trait Listener: Send + Sync {
     fn program(&self, change: Change);
 }
 
-/// What a lock protects, whether or not somebody panicked with it: everything under these locks is whole at all times.
+/// What a lock protects, whether or not somebody panicked with it: everything under these locks is
+/// whole at all times.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What all servers of one switch share.
 ///
-/// Each server is made [on](crate::p4rt::P4Runtime::on) it. It connects to the data plane, so there is one per data plane.
+/// Each server is made [on](crate::p4rt::P4Runtime::on) it. It connects to the data plane, so there
+/// is one per data plane.
 pub struct Device {
     /// The switch.
     pub(crate) plane: Arc<dyn DataPlane>,
@@ -81,7 +85,8 @@ pub struct Device {
     pub(crate) pipelines: tokio::sync::RwLock<Pipelines>,
     /// Writes and new programs have turns, and long reads, so that these show none in part.
     pub(crate) turns: Turns,
-    /// Held while the orders of a Write are given, so that nobody else's come in between. Taken after `pipelines`.
+    /// Held while the orders of a Write are given, so that nobody else's come in between. Taken
+    /// after `pipelines`.
     pub(crate) orders: tokio::sync::Mutex<()>,
     /// The program that processes packets, for whoever must not wait for long reads.
     live: Mutex<Option<Arc<Loaded>>>,
@@ -112,11 +117,12 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// A device of a switch. `program` is what it runs, as the compiler made it; `None`: nothing that control planes may know of,
-    /// until one sets a program. `name` is what BF Runtime calls it (`p4_name`). `packet_queue` packets may wait to be told to
-    /// the control plane.
+    /// A device of a switch. `program` is what it runs, as the compiler made it; `None`: nothing
+    /// that control planes may know of, until one sets a program. `name` is what BF Runtime calls
+    /// it (`p4_name`). `packet_queue` packets may wait to be told to the control plane.
     ///
-    /// Must be called within a tokio runtime: it starts a task that ends with the data plane or the device.
+    /// Must be called within a tokio runtime: it starts a task that ends with the data plane or the
+    /// device.
     ///
     /// # Errors
     /// The program has no P4Info.
@@ -130,8 +136,8 @@ impl Device {
         Ok(Self::of(plane, loaded, Digests::default(), packet_queue, None))
     }
 
-    /// A device as [`Device::new`] makes, whose state is kept. `program` is the one that the state was opened for
-    /// ([`crate::StateFile::program`]), and the data plane runs it, restored.
+    /// A device as [`Device::new`] makes, whose state is kept. `program` is the one that the state
+    /// was opened for ([`crate::StateFile::program`]), and the data plane runs it, restored.
     ///
     /// # Errors
     /// As [`Device::new`].

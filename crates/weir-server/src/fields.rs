@@ -1,7 +1,7 @@
 //! Messages read from the wire field by field, where no value is made of them.
 //!
-//! Only what plain messages have is read: numbers and bytes. Whoever finds something else leaves the message to prost, which knows all
-//! forms and says what is wrong.
+//! Only what plain messages have is read: numbers and bytes. Whoever finds something else leaves
+//! the message to prost, which knows all forms and says what is wrong.
 
 /// A field of a message.
 pub(crate) enum Field<'a> {

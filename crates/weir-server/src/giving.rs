@@ -1,4 +1,5 @@
-//! How the orders of one batch are given: in a row, with nobody else's in between, but for long batches of which others may see a part.
+//! How the orders of one batch are given: in a row, with nobody else's in between, but for long
+//! batches of which others may see a part.
 
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
@@ -26,8 +27,8 @@ impl<'d> Giving<'d> {
         }
     }
 
-    /// Between two parts of a batch of which others may see a part. Once it has had its time, those that wait now come first: each of
-    /// them waits for one part.
+    /// Between two parts of a batch of which others may see a part. Once it has had its time, those
+    /// that wait now come first: each of them waits for one part.
     pub async fn pause(&mut self) {
         if self.since.elapsed() >= ALONE {
             self.held = None;

@@ -1,6 +1,7 @@
 //! HTTP for whoever watches a switch: `/metrics` for Prometheus, `/healthz`, `/readyz`.
 //!
-//! It only reads. What the switch says of itself comes from a [`Source`]; this module speaks HTTP and knows no switch.
+//! It only reads. What the switch says of itself comes from a [`Source`]; this module speaks HTTP
+//! and knows no switch.
 
 use crate::connections::{Bounds, Connection, Incoming};
 use crate::peers::Peer;
@@ -24,8 +25,8 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long the switch may take to tell its counters.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connections at a time, how long each may take for its first request, and how long it may be silent then: who asks again later than
-/// that opens another one.
+/// Connections at a time, how long each may take for its first request, and how long it may be
+/// silent then: who asks again later than that opens another one.
 const CONNECTIONS: Bounds = Bounds {
     most: 64,
     first: Duration::from_secs(30),

@@ -1,7 +1,8 @@
 //! Control-plane servers of a switch.
 //!
-//! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads. [`Standalone`] is a data
-//! plane without devices, for tests and for whoever embeds a switch and brings its packets along.
+//! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads.
+//! [`Standalone`] is a data plane without devices, for tests and for whoever embeds a switch and
+//! brings its packets along.
 //!
 //! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
 #![forbid(unsafe_code)]

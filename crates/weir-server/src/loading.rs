@@ -1,4 +1,5 @@
-//! New programs that keep state: what was written since a program was saved, or what the program before had.
+//! New programs that keep state: what was written since a program was saved, or what the program
+//! before had.
 
 use crate::dataplane::{Gone, Order};
 use crate::device::{Device, Pipelines};
@@ -11,8 +12,8 @@ use tokio::task::spawn_blocking;
 use weir_switch::Switch;
 
 impl Device {
-    /// Makes a program ready on a thread of its own, one after the other: each may take seconds and much memory, whether or not its
-    /// client still waits.
+    /// Makes a program ready on a thread of its own, one after the other: each may take seconds and
+    /// much memory, whether or not its client still waits.
     ///
     /// # Errors
     /// What `make` says, or that it met a mistake.

@@ -1,4 +1,5 @@
-//! Who is connected, as the layers of a server and the place where connections come in both know it.
+//! Who is connected, as the layers of a server and the place where connections come in both know
+//! it.
 
 use crate::device::lock;
 use crate::receiving::Account;

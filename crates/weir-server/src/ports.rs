@@ -72,8 +72,8 @@ pub(crate) struct Setting {
 
 /// All ports of a device.
 ///
-/// A port that no control plane has ever added carries packets, as if there were no control plane; from then on it does what is
-/// said of it.
+/// A port that no control plane has ever added carries packets, as if there were no control plane;
+/// from then on it does what is said of it.
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// Those that there are, in the order of the command line; empty: any.

@@ -1,8 +1,8 @@
 //! What the Read RPCs of both protocols share.
 //!
-//! What fits into one chunk is read in one step of the switch, whatever else goes on. What does not is read chunk by chunk, and no
-//! Write begins meanwhile, so that a Read never shows half of one. Writes do not wait for ever: a Read that keeps one waiting has
-//! little time, however fast it is.
+//! What fits into one chunk is read in one step of the switch, whatever else goes on. What does not
+//! is read chunk by chunk, and no Write begins meanwhile, so that a Read never shows half of one.
+//! Writes do not wait for ever: a Read that keeps one waiting has little time, however fast it is.
 
 use crate::dataplane::{Gone, gather};
 use crate::device::{Device, Pipeline};
@@ -54,7 +54,8 @@ pub(crate) trait Answer<E> {
     fn add(&mut self, entities: Vec<E>, cost: usize) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
-/// What one step of the switch may find, and look at: where few entries are wanted, packets wait for the looking.
+/// What one step of the switch may find, and look at: where few entries are wanted, packets wait
+/// for the looking.
 ///
 /// Both are counted in plain entries: a group costs what its members would.
 pub(crate) struct Room {
@@ -90,7 +91,8 @@ impl Room {
         self.taken >= self.most
     }
 
-    /// Takes room for what was found. The last may take more than there is: what it finds is told as a whole.
+    /// Takes room for what was found. The last may take more than there is: what it finds is told
+    /// as a whole.
     pub fn take(&mut self, cost: usize) {
         self.taken = self.taken.saturating_add(cost);
     }
@@ -100,7 +102,8 @@ impl Room {
         self.taken
     }
 
-    /// Looks at an entry, wanted or not, which costs so much; false where enough has been looked at.
+    /// Looks at an entry, wanted or not, which costs so much; false where enough has been looked
+    /// at.
     pub fn look(&mut self, cost: usize) -> bool {
         let is_room = self.looks > 0;
         self.looks = self.looks.saturating_sub(cost);
@@ -111,10 +114,12 @@ impl Room {
 /// Queries of one step: each looks for something.
 const QUERIES: usize = 256;
 
-/// How long a Read may have the state to itself without finding anything; a second more for each 50,000 plain entries that it finds.
+/// How long a Read may have the state to itself without finding anything; a second more for each
+/// 50,000 plain entries that it finds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reads one query after the other until there is no more room in what is `found`; `read` says where one goes on then.
+/// Reads one query after the other until there is no more room in what is `found`; `read` says
+/// where one goes on then.
 pub(crate) fn each<P: Default, F: AsRef<Room>>(
     (first, mut place): (usize, P),
     end: usize,
@@ -165,7 +170,8 @@ fn step<Q: Queries>(
     }
 }
 
-/// Does the work of a Read as long as somebody waits for what goes `out`; `None`: nobody does any more.
+/// Does the work of a Read as long as somebody waits for what goes `out`; `None`: nobody does any
+/// more.
 pub(crate) async fn while_wanted<T, M>(out: &Sender<M>, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -174,8 +180,8 @@ pub(crate) async fn while_wanted<T, M>(out: &Sender<M>, work: impl Future<Output
     }
 }
 
-/// Reads all, and adds it to an answer. What was asked of the program that was read, and which of it was refused. `patience`: how long
-/// others may wait for it.
+/// Reads all, and adds it to an answer. What was asked of the program that was read, and which of
+/// it was refused. `patience`: how long others may wait for it.
 pub(crate) async fn read<Q: Queries>(
     device: &Device,
     patience: Duration,
@@ -244,7 +250,8 @@ const RATE: f64 = 50_000.0;
 
 /// Where messages of an answer go.
 ///
-/// A reader may take so long for one message, and in all as long again and a second for each 50,000 plain entries.
+/// A reader may take so long for one message, and in all as long again and a second for each 50,000
+/// plain entries.
 pub(crate) struct Recipient<'a, T> {
     out: &'a Sender<Result<T, Status>>,
     patience: Duration,
@@ -266,7 +273,8 @@ impl<'a, T> Recipient<'a, T> {
         }
     }
 
-    /// Sends a message that costs so much, once so many others would have room beside those that wait.
+    /// Sends a message that costs so much, once so many others would have room beside those that
+    /// wait.
     ///
     /// # Errors
     /// The reader does not take it in time, or has gone.

@@ -1,7 +1,8 @@
 //! Messages on their way in: how many bytes they may have together, and how slow they may be.
 //!
-//! The transport makes room for as many bytes as the header of a message claims, before any has come. So each claim is looked at
-//! first, and is taken from a budget that all connections of a server share, until the request is done.
+//! The transport makes room for as many bytes as the header of a message claims, before any has
+//! come. So each claim is looked at first, and is taken from a budget that all connections of a
+//! server share, until the request is done.
 
 use crate::device::lock;
 use crate::peers::{Busy, Peer};
@@ -18,24 +19,27 @@ use tonic::codegen::{Body as HttpBody, Bytes, http};
 /// Bytes before each message: whether it is compressed, and its length.
 const HEADER: usize = 5;
 
-/// Bytes from which on a message counts. A shorter one does if it comes in pieces: nobody knows when the rest comes.
+/// Bytes from which on a message counts. A shorter one does if it comes in pieces: nobody knows
+/// when the rest comes.
 const COUNTED: usize = 16 << 10;
 
 /// Bytes from which on a message is large.
 const LARGE: usize = 1 << 20;
 
-/// Of the budget, one part in so many is for messages that are not large: whoever claims much does not keep them out.
+/// Of the budget, one part in so many is for messages that are not large: whoever claims much does
+/// not keep them out.
 const KEPT: usize = 8;
 
-/// One connection has at most one part in so many of the budget, or a single message of any length. The large messages of all connections
-/// and the others are counted apart.
+/// One connection has at most one part in so many of the budget, or a single message of any length.
+/// The large messages of all connections and the others are counted apart.
 const OWN: usize = 4;
 
 /// Bytes per second that a client must send at least, on an average of the time that it may wait.
 const PACE: u128 = 1 << 20;
 
-/// Parts of that time. While others are refused for want of room, the average is that of one part, and of the length that is claimed
-/// as much as makes the whole of it in all parts: what is claimed and does not come must not keep them out for long.
+/// Parts of that time. While others are refused for want of room, the average is that of one part,
+/// and of the length that is claimed as much as makes the whole of it in all parts: what is claimed
+/// and does not come must not keep them out for long.
 const PARTS: u32 = 30;
 
 /// What the messages of a server may take.
@@ -45,7 +49,8 @@ pub(crate) struct Bounds {
     pub longest: usize,
     /// Bytes of all of them; at least that of the longest.
     pub together: usize,
-    /// How long a client may take to send as many bytes as it must in that time, or the rest of a message.
+    /// How long a client may take to send as many bytes as it must in that time, or the rest of a
+    /// message.
     pub patience: Duration,
 }
 
@@ -279,7 +284,8 @@ where
     }
 }
 
-/// An answer, which keeps what its request has of the budget until it is sent, and its client's place.
+/// An answer, which keeps what its request has of the budget until it is sent, and its client's
+/// place.
 #[derive(Debug)]
 pub(crate) struct Answer<A> {
     inner: A,
@@ -312,7 +318,8 @@ struct Messages {
     inner: Body,
     share: Arc<Share>,
     bounds: Bounds,
-    /// Whether there may be any number of messages, each of which is done with when the next bytes are asked for.
+    /// Whether there may be any number of messages, each of which is done with when the next bytes
+    /// are asked for.
     is_stream: bool,
     /// The header of the message that comes next, as far as it is there.
     header: [u8; HEADER],
@@ -385,7 +392,8 @@ impl Messages {
         Ok(())
     }
 
-    /// Reads a header, as far as it is there, and takes from the budget what it claims; what comes after it.
+    /// Reads a header, as far as it is there, and takes from the budget what it claims; what comes
+    /// after it.
     fn begin<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Status> {
         if self.has_begun && !self.is_stream {
             // As gRPC has it for too many messages.
@@ -416,7 +424,8 @@ impl Messages {
         Ok(rest)
     }
 
-    /// Whether the client is to send something: the rest of a message, or the end of a request that is one.
+    /// Whether the client is to send something: the rest of a message, or the end of a request that
+    /// is one.
     fn is_owed(&self) -> bool {
         !self.is_stream || self.left > 0 || self.has > 0
     }

@@ -16,11 +16,12 @@ use tonic::transport::server::Router;
 use tower_layer::Identity as Nothing;
 use tower_layer::Stack;
 
-/// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait for the network some
-/// hundred times.
+/// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait
+/// for the network some hundred times.
 const WINDOW: u32 = 4 << 20;
 
-/// Bytes of a frame that a client may send: with the default of 16 KiB, a large batch has hundreds, each with its own handling.
+/// Bytes of a frame that a client may send: with the default of 16 KiB, a large batch has hundreds,
+/// each with its own handling.
 const FRAME: u32 = 1 << 20;
 
 /// A server does not start, or has ended by itself.
@@ -61,7 +62,8 @@ impl Address {
         }
     }
 
-    /// Listens. A socket in the file system that a server has left behind which is not there any more is replaced.
+    /// Listens. A socket in the file system that a server has left behind which is not there any
+    /// more is replaced.
     ///
     /// # Errors
     /// The address is taken or cannot be had.
@@ -146,7 +148,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// What every server has around its service: calls are counted, and messages before they are taken in.
+/// What every server has around its service: calls are counted, and messages before they are taken
+/// in.
 type Layers = Stack<Receiving, Stack<Counting, Nothing>>;
 
 /// The settings that all servers have in common.

@@ -51,12 +51,12 @@ impl Clock {
 
 /// A switch on a thread of its own, whose packets are given and taken by calls.
 ///
-/// It interprets its program. What is sent to the CPU port goes to the control plane, everything else is given to
-/// whoever sent the packet that caused it ([`Standalone::send`]), or kept for [`Standalone::take_sent`] where the control
-/// plane or a packet generator sent it.
+/// It interprets its program. What is sent to the CPU port goes to the control plane, everything
+/// else is given to whoever sent the packet that caused it ([`Standalone::send`]), or kept for
+/// [`Standalone::take_sent`] where the control plane or a packet generator sent it.
 ///
-/// Packet generators send by the clock: by a real one as long as there is time for that, by a manual one all that is due before
-/// the next call is heeded.
+/// Packet generators send by the clock: by a real one as long as there is time for that, by a
+/// manual one all that is due before the next call is heeded.
 #[derive(Debug)]
 pub struct Standalone {
     jobs: mpsc::Sender<Job>,
@@ -81,7 +81,8 @@ enum Job {
 }
 
 impl Standalone {
-    /// A switch that runs a program (as the compiler made it), with this port for the control plane.
+    /// A switch that runs a program (as the compiler made it), with this port for the control
+    /// plane.
     ///
     /// # Errors
     /// The program cannot be run.
@@ -108,7 +109,8 @@ impl Standalone {
         })
     }
 
-    /// Has a packet received at a port and gives what came of it, but for packets to the control plane.
+    /// Has a packet received at a port and gives what came of it, but for packets to the control
+    /// plane.
     ///
     /// # Panics
     /// The switch's thread has panicked, which is a mistake in weir.
@@ -119,7 +121,8 @@ impl Standalone {
         result.recv().expect("the switch's thread has panicked")
     }
 
-    /// Takes what packets of the control plane and of packet generators have caused, but for packets to the control plane.
+    /// Takes what packets of the control plane and of packet generators have caused, but for
+    /// packets to the control plane.
     #[must_use]
     pub fn take_sent(&self) -> Vec<Output> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,5 +1,5 @@
-//! What a device keeps in a file, so that it is there again after a restart: its program, what control planes have made of the switch,
-//! and what servers keep themselves.
+//! What a device keeps in a file, so that it is there again after a restart: its program, what
+//! control planes have made of the switch, and what servers keep themselves.
 
 use crate::dataplane::gather;
 use crate::device::{Device, lock};
@@ -33,7 +33,8 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Opens a file, which need not exist, for a switch that is started with this program, as the compiler made it.
+    /// Opens a file, which need not exist, for a switch that is started with this program, as the
+    /// compiler made it.
     ///
     /// The state of a switch that was started with another program is not restored, and set aside
     /// when this state is [started](StateFile::start). Nothing is changed before.
@@ -61,7 +62,8 @@ impl StateFile {
         })
     }
 
-    /// The program to run: the one that was given, or the one that a control plane has put in its place.
+    /// The program to run: the one that was given, or the one that a control plane has put in its
+    /// place.
     #[must_use]
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -79,8 +81,8 @@ impl StateFile {
         self.claim.finding()
     }
 
-    /// Makes a fresh switch of the [program](StateFile::program) like the one that was; `replica`: its number. The number of pieces that
-    /// there were.
+    /// Makes a fresh switch of the [program](StateFile::program) like the one that was; `replica`:
+    /// its number. The number of pieces that there were.
     ///
     /// # Errors
     /// The file holds what the program cannot have.
@@ -90,7 +92,8 @@ impl StateFile {
             .map_or(Ok(0), |saved| saved.restore(replica, switch))
     }
 
-    /// Begins to keep what is changed from now on. `switch` is replica 0, restored: it gets a journal.
+    /// Begins to keep what is changed from now on. `switch` is replica 0, restored: it gets a
+    /// journal.
     ///
     /// # Errors
     /// The file cannot be written, for another reason than storage that is full or fails: see
@@ -177,7 +180,8 @@ pub(crate) fn encoded<T: Serialize>(what: &T) -> Vec<u8> {
 }
 
 impl State {
-    /// The program that runs, as control planes know it. `name`: what BF Runtime calls the one that the switch was started with.
+    /// The program that runs, as control planes know it. `name`: what BF Runtime calls the one that
+    /// the switch was started with.
     pub(crate) fn loaded(&self, program: Arc<Program>, name: &str) -> Result<Loaded, Refusal> {
         let about: Option<About> = {
             let begin = lock(&self.begin);
@@ -314,7 +318,8 @@ impl Device {
         self.state.as_ref().map(|state| state.keeper.journal())
     }
 
-    /// Keeps the state as it is now, with what packets have left in counters and registers: for the end of a run.
+    /// Keeps the state as it is now, with what packets have left in counters and registers: for the
+    /// end of a run.
     ///
     /// # Errors
     /// It cannot be written, or the switch is not running any more.

@@ -8,7 +8,8 @@ use tonic::Status;
 
 /// Does a request. It goes on where the client does not wait: a batch is done whole or not at all.
 ///
-/// What need not wait for anything is done at once, on this task: another one per request is a good part of what a small request costs.
+/// What need not wait for anything is done at once, on this task: another one per request is a good
+/// part of what a small request costs.
 ///
 /// # Errors
 /// The request's own. One that panicked is a mistake in weir, and an error to the client.

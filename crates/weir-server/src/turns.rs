@@ -1,7 +1,9 @@
-//! Whose turn it is: that of the Writes, or that of the Reads which take more than one step and must see none in part.
+//! Whose turn it is: that of the Writes, or that of the Reads which take more than one step and
+//! must see none in part.
 //!
-//! Writes share their turn, and Reads theirs. However many Reads there are, a Write waits for those of one turn, or of two where a turn
-//! was asked for before it: a Read joins the others only as long as nobody waits to write.
+//! Writes share their turn, and Reads theirs. However many Reads there are, a Write waits for those
+//! of one turn, or of two where a turn was asked for before it: a Read joins the others only as
+//! long as nobody waits to write.
 
 use crate::device::lock;
 use std::sync::{Arc, Weak};

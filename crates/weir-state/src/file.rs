@@ -108,7 +108,8 @@ impl StateError {
 /// Whose state it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    /// The program that the switch was started with, as text without places ([`weir_ir::print::print_without_places`]).
+    /// The program that the switch was started with, as text without places
+    /// ([`weir_ir::print::print_without_places`]).
     pub started: String,
     /// The program that it runs, as text, where a control plane has given it another one.
     pub runs: Option<String>,
@@ -335,8 +336,8 @@ impl Saved {
         }
     }
 
-    /// Makes a fresh switch of the program that ran like the one whose state it is; `replica`: its number, if several share the packets.
-    /// Gives the number of pieces.
+    /// Makes a fresh switch of the program that ran like the one whose state it is; `replica`: its
+    /// number, if several share the packets. Gives the number of pieces.
     ///
     /// # Errors
     /// The switch is one of another program, or the file holds what cannot be.

@@ -1,5 +1,5 @@
-//! How the file is made of frames: length (32 bits, little-endian) and CRC-32 (the same) of what follows, which is a byte
-//! for its kind, and its contents.
+//! How the file is made of frames: length (32 bits, little-endian) and CRC-32 (the same) of what
+//! follows, which is a byte for its kind, and its contents.
 
 use std::ops::Range;
 

@@ -24,7 +24,8 @@ impl Recorder {
     }
 }
 
-/// What is not kept: ports and their links are the device's, and when an entry was hit is soon forgotten.
+/// What is not kept: ports and their links are the device's, and when an entry was hit is soon
+/// forgotten.
 fn is_fleeting(change: &Write) -> bool {
     matches!(change, Write::Port(..) | Write::Loopback(..) | Write::Touch(..))
 }

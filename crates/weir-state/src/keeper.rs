@@ -19,7 +19,8 @@ pub type OnTrouble = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct Options {
     /// What is acknowledged has reached the disk, and survives the loss of power, too.
     pub sync: bool,
-    /// Bytes of changes from which on the file is written anew, if it has also become four times as long; by default 32 MiB.
+    /// Bytes of changes from which on the file is written anew, if it has also become four times as
+    /// long; by default 32 MiB.
     pub many: Option<u64>,
     /// Told, in a few words, of what does not work and when it works again, and of what was set
     /// aside.
@@ -95,7 +96,8 @@ impl Line {
     }
 }
 
-/// Keeps a state in a file. It ends, with everything written, when this and all its journals are gone.
+/// Keeps a state in a file. It ends, with everything written, when this and all its journals are
+/// gone.
 #[derive(Debug, Clone)]
 pub struct Keeper {
     line: Line,
@@ -185,7 +187,8 @@ impl Keeper {
         }
     }
 
-    /// Whether something that was given could not be written so far: then it is better to change nothing.
+    /// Whether something that was given could not be written so far: then it is better to change
+    /// nothing.
     ///
     /// # Errors
     /// It is so, and why.

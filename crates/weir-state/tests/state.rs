@@ -1,5 +1,5 @@
-//! Whatever is changed, and wherever the file ends: what is read again is the state after some number of whole batches, and the last one
-//! where nothing is cut off.
+//! Whatever is changed, and wherever the file ends: what is read again is the state after some
+//! number of whole batches, and the last one where nothing is cut off.
 
 use proptest::prelude::*;
 use std::path::Path;

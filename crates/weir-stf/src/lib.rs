@@ -1,7 +1,7 @@
 //! STF packet tests: what goes into a switch, and what must come out of it.
 //!
-//! [`parse`] reads a test, [`run`] runs it on a program, [`run_on`] on a switch that is already set up;
-//! [`configure`] does only what a text says to the control plane.
+//! [`parse`] reads a test, [`run`] runs it on a program, [`run_on`] on a switch that is already set
+//! up; [`configure`] does only what a text says to the control plane.
 //!
 //! # The language
 //!

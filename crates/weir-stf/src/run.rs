@@ -37,8 +37,8 @@ pub struct RunOptions {
 /// Runs a test on a switch that interprets the program.
 ///
 /// # Errors
-/// The test does not parse, or the program cannot be run. That an expectation was not met is told in
-/// the report.
+/// The test does not parse, or the program cannot be run. That an expectation was not met is told
+/// in the report.
 pub fn run(program: Arc<Program>, text: &str, options: &RunOptions) -> Result<Report, RunError> {
     run_on(Switch::new(program)?, text, options)
 }
@@ -56,9 +56,9 @@ pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report
     Ok(runner.report)
 }
 
-/// Does what the control-plane directives of a text say, for whoever wants a switch with state: tables
-/// filled, sessions set, rates configured. The failures say which could not be done; `packet` and what
-/// is expected of packets are such.
+/// Does what the control-plane directives of a text say, for whoever wants a switch with state:
+/// tables filled, sessions set, rates configured. The failures say which could not be done;
+/// `packet` and what is expected of packets are such.
 ///
 /// # Errors
 /// Every line that is no directive.
@@ -158,8 +158,8 @@ impl Session {
     /// Does what a line says.
     ///
     /// # Errors
-    /// It cannot be done, or what it checks at once is not so. Packets are compared with what is expected when a whole
-    /// test was run ([`run_on`]).
+    /// It cannot be done, or what it checks at once is not so. Packets are compared with what is
+    /// expected when a whole test was run ([`run_on`]).
     pub fn line(&mut self, line: &Line) -> Result<(), Failure> {
         let refused = |refusal: Refusal| Failure::new(line.number, refusal.expected, refusal.got);
         for port in line.directive.ports() {

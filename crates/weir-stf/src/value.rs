@@ -158,8 +158,8 @@ impl Value {
         Ok(Bits::from_biguint(width, value))
     }
 
-    /// The value of its digits, `*` read as 0, and a mask with ones where there are digits. A decimal's
-    /// mask is 0.
+    /// The value of its digits, `*` read as 0, and a mask with ones where there are digits. A
+    /// decimal's mask is 0.
     fn pattern(&self) -> (BigUint, BigUint) {
         let Value::Digits { digit_bits, digits } = self else {
             return (BigUint::zero(), BigUint::zero());

@@ -1,5 +1,5 @@
-//! Checksums that machine code has from the one that the packet has come to what they are computed anew, whatever changes and
-//! whatever the packet holds.
+//! Checksums that machine code has from the one that the packet has come to what they are computed
+//! anew, whatever changes and whatever the packet holds.
 
 use proptest::prelude::*;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
 use weir_switch::Switch;
 
-/// `checksums/changed.p4` with these changes, interpreted and compiled, and whether the checksum comes from what has changed.
+/// `checksums/changed.p4` with these changes, interpreted and compiled, and whether the checksum
+/// comes from what has changed.
 fn switches(changes: &str, unaligned: bool) -> (Switch, Switch, bool) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/checksums/changed.p4");
     let options = Options {
@@ -68,7 +69,8 @@ fn agree(changes: &str, is_short: bool) {
             out.into_iter().map(|o| o.bytes).collect()
         };
         let expected = sent(&mut plain.clone());
-        // Not where options went away: what a header held that is not valid any more is nobody's business.
+        // Not where options went away: what a header held that is not valid any more is nobody's
+        // business.
         if let [out] = &expected[..]
             && out.len() == packet.len()
         {

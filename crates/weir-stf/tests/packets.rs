@@ -1,5 +1,5 @@
-//! Every program of `tests/language` with its packet test: what the statements and expressions of P4
-//! mean, seen from outside.
+//! Every program of `tests/language` with its packet test: what the statements and expressions of
+//! P4 mean, seen from outside.
 
 mod common;
 

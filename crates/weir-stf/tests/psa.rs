@@ -1,5 +1,5 @@
-//! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its externs do, seen
-//! from P4.
+//! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its
+//! externs do, seen from P4.
 
 #[path = "common/agree.rs"]
 mod agree;

@@ -1,5 +1,5 @@
-//! Every program of `tests/tna` with its packet test: the ways of packets through TNA and T2NA and what their externs do,
-//! seen from P4.
+//! Every program of `tests/tna` with its packet test: the ways of packets through TNA and T2NA and
+//! what their externs do, seen from P4.
 
 #[path = "common/agree.rs"]
 mod agree;

@@ -92,7 +92,8 @@ fn prefix(width: u32, length: u32, address: u32) -> KeyMatch {
     }
 }
 
-/// Puts an entry with the table's first action into both switches, or into none where it is there already.
+/// Puts an entry with the table's first action into both switches, or into none where it is there
+/// already.
 fn insert(switches: [&mut Switch; 2], table: TableId, key: KeyMatch, value: u32) {
     let data = Bits::new(32, value.into());
     let new = NewEntry::new(vec![key], EntryAction::call(0, vec![data]));
@@ -100,12 +101,13 @@ fn insert(switches: [&mut Switch; 2], table: TableId, key: KeyMatch, value: u32)
     assert_eq!(results[0], results[1]);
 }
 
-/// Code asks for what is read of large tables of prefixes before they are looked up, for groups of eight packets that are all there, and for tables that are
-/// large enough by now.
+/// Code asks for what is read of large tables of prefixes before they are looked up, for groups of
+/// eight packets that are all there, and for tables that are large enough by now.
 #[test]
 fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full() {
     let mut numbers = Numbers(7);
-    // Prefixes lie within each other, and packets' addresses within them; but not the many that make a table large.
+    // Prefixes lie within each other, and packets' addresses within them; but not the many that
+    // make a table large.
     let close = |numbers: &mut Numbers| numbers.next() & numbers.next() & numbers.next() & 0x7fff_ffff;
     let mut known = Vec::new();
     let (mut plain, mut fast) = switches("many_routes.p4");
@@ -139,7 +141,8 @@ fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full(
     }
 }
 
-/// Both lookups are of the same table and the same packets, and done together; one is begun before the other.
+/// Both lookups are of the same table and the same packets, and done together; one is begun before
+/// the other.
 #[test]
 fn a_table_is_looked_into_for_two_keys_at_once() {
     let mut numbers = Numbers(11);
@@ -194,7 +197,8 @@ fn packets_take_as_many_turns_of_a_loop_with_lookups_as_each_is_to() {
     assert_eq!(drops(&fast), drops(&plain));
 }
 
-/// Where all packets of a vector leave as long as they came they are counted at both ports at once, unless all come in at the same one.
+/// Where all packets of a vector leave as long as they came they are counted at both ports at once,
+/// unless all come in at the same one.
 #[test]
 fn packets_are_counted_at_the_ports_where_they_come_in_and_leave() {
     let mut numbers = Numbers(13);

@@ -54,11 +54,14 @@ pub enum Write {
     Session(u32, Option<CloneSession>),
     /// Sets a node of multicast groups; `None` removes it, also from the groups that it is in.
     Node(u32, Option<Node>),
-    /// Sets the nodes of a multicast group, each with the number with which packets exclude it; `None` removes the group.
+    /// Sets the nodes of a multicast group, each with the number with which packets exclude it;
+    /// `None` removes the group.
     GroupNodes(u32, Option<Vec<(u32, Option<u32>)>>),
-    /// Sets which ports are one, as far as nodes with this number are concerned; `None`: there is no such number.
+    /// Sets which ports are one, as far as nodes with this number are concerned; `None`: there is
+    /// no such number.
     Lag(u32, Option<Vec<u32>>),
-    /// Sets the ports that packets exclude by a number; none: packets with the number get all copies.
+    /// Sets the ports that packets exclude by a number; none: packets with the number get all
+    /// copies.
     PortList(u32, Vec<u32>),
     /// An entry counts as hit now.
     Touch(TableId, EntryHandle),
@@ -70,7 +73,8 @@ pub enum Write {
     Loopback(u32, bool),
     /// Changes the packet generators. Timers of applications begin now.
     Generator(GeneratorWrite),
-    /// Puts nodes at the end of a multicast group, each with the number with which packets exclude it.
+    /// Puts nodes at the end of a multicast group, each with the number with which packets exclude
+    /// it.
     JoinGroup(u32, Vec<(u32, Option<u32>)>),
     /// Takes nodes out of a multicast group.
     LeaveGroup(u32, Vec<u32>),

@@ -1,11 +1,10 @@
 //! The compiled way through the switch: plain packets, a vector at a time.
 //!
-//! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty and no port has
-//! a rate. Then what the queue of its port would do to it is known beforehand: nothing. What it asks for
-//! beyond being sent to one port (mirrors, resubmission, digests) the driver does, as for any other
-//! packet. Copies of
-//! groups, and packets for ports that lead back to ingress, are run as vectors of their own
-//! ([`onward`]).
+//! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty
+//! and no port has a rate. Then what the queue of its port would do to it is known beforehand:
+//! nothing. What it asks for beyond being sent to one port (mirrors, resubmission, digests) the
+//! driver does, as for any other packet. Copies of groups, and packets for ports that lead back to
+//! ingress, are run as vectors of their own ([`onward`]).
 
 mod counts;
 mod host;
@@ -99,7 +98,8 @@ impl Clone for FastPath {
 }
 
 impl FastPath {
-    /// The same code; tables of its own, for at least so many entries, which take everything anew. What those here have counted it tells its own state when these do.
+    /// The same code; tables of its own, for at least so many entries, which take everything anew.
+    /// What those here have counted it tells its own state when these do.
     fn with_tables_for(&self, least_entries: usize) -> Self {
         let program = &self.whole.fused.pipeline.program;
         let epochs = Arc::new(Epochs::new());
@@ -231,7 +231,8 @@ impl FastPath {
 }
 
 impl Switch {
-    /// Compiles the program, so that plain packets run as machine code from now on. Everything else is as before.
+    /// Compiles the program, so that plain packets run as machine code from now on. Everything else
+    /// is as before.
     ///
     /// # Errors
     /// The program cannot be compiled; the switch goes on interpreting it.
@@ -252,7 +253,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Has compiled code take over the tables now; else it does before the next packet, which then waits for it.
+    /// Has compiled code take over the tables now; else it does before the next packet, which then
+    /// waits for it.
     pub fn load_tables(&mut self) {
         if let Some(fast) = &mut self.fast {
             fast.sync(&mut self.state);
@@ -292,9 +294,11 @@ impl Switch {
         self.compiled().map_or(0, Compiled::headroom)
     }
 
-    /// For tests: has compiled code look into tables made for at least so many entries from now on, however few there are
-    /// ([`FastTable::with_min_capacity`]), and so do what it else does only where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or 128 MB if
-    /// the program says that there may be 16,384. As of a clone, the tables' last hits are those that the state knows, and nothing is profiled.
+    /// For tests: has compiled code look into tables made for at least so many entries from now on,
+    /// however few there are ([`FastTable::with_min_capacity`]), and so do what it else does only where
+    /// tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or
+    /// 128 MB if the program says that there may be 16,384. As of a clone, the tables' last hits
+    /// are those that the state knows, and nothing is profiled.
     pub fn set_least_entries(&mut self, entries: usize) {
         if let Some(fast) = &mut self.fast {
             **fast = fast.with_tables_for(entries);
@@ -323,8 +327,8 @@ impl Switch {
             .map_or(Vec::new(), |f| f.whole.machine.stages().collect())
     }
 
-    /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that a packet for it is
-    /// dropped before egress, compiled code does not know.
+    /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that
+    /// a packet for it is dropped before egress, compiled code does not know.
     pub(crate) fn is_fast(&self) -> bool {
         self.fast.is_some()
             && self.queues.total() == 0
@@ -334,9 +338,9 @@ impl Switch {
             && self.all_up
     }
 
-    /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`] before,
-    /// [`TAILROOM`] behind): packet `i` came in at `ports[i]`. The answer says for each what became of it; copies and
-    /// the like come out of [`Switch::advance`].
+    /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`]
+    /// before, [`TAILROOM`] behind): packet `i` came in at `ports[i]`. The answer says for each
+    /// what became of it; copies and the like come out of [`Switch::advance`].
     ///
     /// # Panics
     /// More frames than [`VECTOR`], or fewer ports than frames.
@@ -362,7 +366,7 @@ impl Switch {
                 ports: &ports[done..],
                 frames: &mut frames[done..],
             };
-            done += weir_jit::widely(vector);
+            done += weir_jit::dispatch_simd(vector);
         }
         if self.has_onward() {
             self.finish_onward(&mut fast, before);
@@ -402,8 +406,8 @@ impl Switch {
         }
     }
 
-    /// Takes a packet that lies anywhere, by the compiled way where it may go there. What comes of it, [`Switch::advance`]
-    /// gives.
+    /// Takes a packet that lies anywhere, by the compiled way where it may go there. What comes of
+    /// it, [`Switch::advance`] gives.
     pub fn take(&mut self, port: u32, bytes: &[u8], now_ns: u64) {
         if !self.receive_fast(port, bytes, now_ns) {
             self.receive(port, bytes, now_ns);

@@ -1,4 +1,5 @@
-//! The packet generators of a switch: control planes configure them, [`Switch::advance`] has them send.
+//! The packet generators of a switch: control planes configure them, [`Switch::advance`] has them
+//! send.
 
 use crate::switch::{Context, Switch};
 use weir_arch::{Application, Generated, GeneratorError, Generators, IngressPacket};
@@ -12,7 +13,8 @@ impl Switch {
         self.state.generators.as_deref()
     }
 
-    /// The packet generators, to be changed. [`Switch::configure_generator`] is for applications, whose timers begin now.
+    /// The packet generators, to be changed. [`Switch::configure_generator`] is for applications,
+    /// whose timers begin now.
     ///
     /// # Errors
     /// There are none.
@@ -29,8 +31,8 @@ impl Switch {
         self.generators_mut()?.configure(pipe, app, what, now_ns)
     }
 
-    /// How many packets one [`Switch::advance`] generates at most; those that are due wait for the next. 0: none. In the beginning
-    /// there is no limit.
+    /// How many packets one [`Switch::advance`] generates at most; those that are due wait for the
+    /// next. 0: none. In the beginning there is no limit.
     pub fn limit_generation(&mut self, packets: usize) {
         self.generation_limit = packets;
     }

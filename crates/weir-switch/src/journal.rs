@@ -4,10 +4,12 @@ use crate::control::{Write, WriteResult};
 use crate::switch::Switch;
 use std::fmt::Debug;
 
-/// Hears of every change of a control plane that is made and stays: of [`Switch::write`] and [`crate::Transaction`].
+/// Hears of every change of a control plane that is made and stays: of [`Switch::write`] and
+/// [`crate::Transaction`].
 ///
-/// A change is [noted](Journal::note) before it is made, then either [made](Journal::made) or [taken back](Journal::back_to);
-/// what was made by the next [commit](Journal::commit) stays, as one.
+/// A change is [noted](Journal::note) before it is made, then either [made](Journal::made) or
+/// [taken back](Journal::back_to); what was made by the next [commit](Journal::commit) stays, as
+/// one.
 pub trait Journal: Debug + Send + Sync {
     /// This is about to be tried.
     fn note(&mut self, change: &Write);
@@ -36,7 +38,8 @@ impl Clone for Slot {
 }
 
 impl Switch {
-    /// From now on this hears of what control planes change, in place of what did before; `None`: nobody does.
+    /// From now on this hears of what control planes change, in place of what did before; `None`:
+    /// nobody does.
     ///
     /// A clone of the switch has no journal.
     pub fn set_journal(&mut self, journal: Option<Box<dyn Journal>>) {

@@ -1,9 +1,9 @@
 //! The switch: ports, traffic manager, replication and control state around an architecture.
 //!
-//! A [`Switch`] is used from one thread and does no I/O: [`Switch::receive`] takes a packet at a port,
-//! [`Switch::advance`] gives what leaves until a point in time, [`Switch::inject`] does both for one
-//! packet. The control plane names things as P4Info does ([`Switch::table`], …), writes single
-//! changes or transactions ([`Switch::write`]) and reads counters, registers and statistics.
+//! A [`Switch`] is used from one thread and does no I/O: [`Switch::receive`] takes a packet at a
+//! port, [`Switch::advance`] gives what leaves until a point in time, [`Switch::inject`] does both
+//! for one packet. The control plane names things as P4Info does ([`Switch::table`], …), writes
+//! single changes or transactions ([`Switch::write`]) and reads counters, registers and statistics.
 //!
 //! What this crate does not do: it opens no device and no socket, it starts no thread and reads no
 //! clock (the caller says what time it is), and it knows no control-plane protocol.

@@ -45,8 +45,8 @@ fn list_of(names: &[String]) -> String {
     }
 }
 
-/// Finds `name` among `candidates`: the one with exactly this name, else the only one that ends in `.`
-/// and this name. A leading dot is ignored.
+/// Finds `name` among `candidates`: the one with exactly this name, else the only one that ends in
+/// `.` and this name. A leading dot is ignored.
 ///
 /// # Errors
 /// There is none, or more than one, even by the whole name.

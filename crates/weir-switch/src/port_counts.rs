@@ -13,8 +13,8 @@ const FULL: usize = 1 << 24;
 /// Packets of more bytes are counted apart.
 const LONGEST: u64 = 0xffff;
 
-/// Packets and bytes of ports, in one word each until that is full: counting is one addition, and the next one of the same
-/// port does not wait for two.
+/// Packets and bytes of ports, in one word each until that is full: counting is one addition, and
+/// the next one of the same port does not wait for two.
 #[derive(Debug, Clone)]
 pub(crate) struct PortCounts {
     words: Box<[u64; NEAR]>,
@@ -37,7 +37,8 @@ impl Default for PortCounts {
 }
 
 impl PortCounts {
-    /// Counts packets: the port and bytes of each. Part of whoever calls it, so compiled for the instructions that are used there.
+    /// Counts packets: the port and bytes of each. Part of whoever calls it, so compiled for the
+    /// instructions that are used there.
     #[inline(always)]
     pub fn add_all<P: Port>(&mut self, ports: &[P], bytes: &[u64]) {
         self.make_room(ports.len());
@@ -51,7 +52,8 @@ impl PortCounts {
         }
     }
 
-    /// Counts packets in two places, ports of one and of the other. What is added is the same, so this is less than to count them one after the other.
+    /// Counts packets in two places, ports of one and of the other. What is added is the same, so
+    /// this is less than to count them one after the other.
     #[inline(always)]
     pub fn add_to_both<P: Port, Q: Port>(
         (counts, ports): (&mut Self, &[P]),
@@ -135,8 +137,9 @@ fn place<P: Port>(port: P) -> usize {
     port.number() as usize % NEAR
 }
 
-/// Calls with the two ports of each packet and with what it adds to their words; there are as many of each. Four at a time, for counting one is so short that the loop around it would be
-/// a third of it.
+/// Calls with the two ports of each packet and with what it adds to their words; there are as many
+/// of each. Four at a time, for counting one is so short that the loop around it would be a third
+/// of it.
 #[inline(always)]
 fn by_fours<P: Port, Q: Port>(ports: &[P], others: &[Q], bytes: &[u64], mut add: impl FnMut(P, Q, u64)) {
     debug_assert!(ports.len() == others.len() && ports.len() == bytes.len());
@@ -153,7 +156,8 @@ fn by_fours<P: Port, Q: Port>(ports: &[P], others: &[Q], bytes: &[u64], mut add:
     }
 }
 
-/// Whether all are counted by position. All bits of all of them: what is below a power of two is so for each.
+/// Whether all are counted by position. All bits of all of them: what is below a power of two is so
+/// for each.
 #[inline(always)]
 fn are_near<P: Port>(ports: &[P]) -> bool {
     ports.iter().fold(P::default(), |all, port| all | *port).number() < NEAR as u64

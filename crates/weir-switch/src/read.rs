@@ -133,7 +133,8 @@ impl Switch {
         }
     }
 
-    /// Rates of a meter; of a direct meter those of the entry with handle `index`. `None`: no limit.
+    /// Rates of a meter; of a direct meter those of the entry with handle `index`. `None`: no
+    /// limit.
     ///
     /// # Errors
     /// It is no meter, or the index is beyond its end.
@@ -178,8 +179,8 @@ impl Switch {
         self.state.log.pop()
     }
 
-    /// When an entry was hit last, or inserted, in ns on the switch's clock; `None`: no such entry. Only tables whose
-    /// entries can time out are told.
+    /// When an entry was hit last, or inserted, in ns on the switch's clock; `None`: no such entry.
+    /// Only tables whose entries can time out are told.
     #[must_use]
     pub fn last_hit_ns(&self, table: TableId, handle: EntryHandle) -> Option<u64> {
         let entry = self.state.table(table)?.table.entry(handle)?;

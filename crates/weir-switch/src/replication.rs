@@ -12,10 +12,12 @@ use thiserror::Error;
 use weir_arch::{Exclusion, ReplicationRules};
 use weir_table::PortForm;
 
-/// Replicas that a multicast group or a clone session has at most, backups included; also nodes of a group and copies of a node.
+/// Replicas that a multicast group or a clone session has at most, backups included; also nodes of
+/// a group and copies of a node.
 pub const MAX_REPLICAS: usize = 65_536;
 
-/// Replicas that all multicast groups have at most, backups included, and all clone sessions; also copies of all nodes.
+/// Replicas that all multicast groups have at most, backups included, and all clone sessions; also
+/// copies of all nodes.
 pub const MAX_ALL_REPLICAS: usize = 1_048_576;
 
 /// One copy to make.
@@ -48,9 +50,11 @@ pub struct Node {
     pub rid: u32,
     /// Ports in ascending order.
     pub ports: Vec<u32>,
-    /// Groups of ports, by number, that are one port: one of each group gets a copy. In ascending order.
+    /// Groups of ports, by number, that are one port: one of each group gets a copy. In ascending
+    /// order.
     pub lags: Vec<u32>,
-    /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes with one port.
+    /// Copies to make instead where the port is down: the first whose own port is up. Only of nodes
+    /// with one port.
     pub backups: Vec<Replica>,
     /// How the ports were written.
     pub form: PortForm,
@@ -154,6 +158,8 @@ struct Held {
     nodes: usize,
     /// Replicas of all sessions.
     sessions: usize,
+    /// Sessions with a class of service.
+    classes: usize,
     /// Ports of all lists of ports.
     ports: usize,
 }
@@ -202,7 +208,8 @@ fn check(what: &'static str, found: u32, range: &RangeInclusive<u32>) -> Result<
 }
 
 impl Replication {
-    /// Becomes what was kept of another one of the same program, and gives what it was. Which ports are down stays as it is.
+    /// Becomes what was kept of another one of the same program, and gives what it was. Which ports
+    /// are down stays as it is.
     pub fn restore(&mut self, kept: Replication) -> Replication {
         let mut restored = Replication {
             down: self.down.clone(),
@@ -366,7 +373,8 @@ impl Replication {
         Ok(())
     }
 
-    /// Packets with this exclusion number get no copies of a node in a group; `None`: all packets do.
+    /// Packets with this exclusion number get no copies of a node in a group; `None`: all packets
+    /// do.
     ///
     /// # Errors
     /// There is no such group, or the node is not in it.
@@ -422,7 +430,8 @@ impl Replication {
         self.leave_group(group, &[node]).map(drop)
     }
 
-    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None` removes it.
+    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None`
+    /// removes it.
     ///
     /// # Errors
     /// The number is out of range, or there are too many replicas.
@@ -460,9 +469,9 @@ impl Replication {
         }
     }
 
-    /// The copies that a group makes: nodes in the order they were put in, ports ascending. A copy for a port that is
-    /// down is made for the first of its backups whose port is up, else for that port, where it is dropped. `None` if there
-    /// is no such group.
+    /// The copies that a group makes: nodes in the order they were put in, ports ascending. A copy
+    /// for a port that is down is made for the first of its backups whose port is up, else for that
+    /// port, where it is dropped. `None` if there is no such group.
     #[must_use]
     pub fn replicas(&self, group: u32) -> Option<Vec<Replica>> {
         self.replicas_except(group, None)
@@ -564,6 +573,12 @@ impl Replication {
     #[must_use]
     pub fn session(&self, id: u32) -> Option<&CloneSession> {
         self.sessions.get(&id)
+    }
+
+    /// Whether a clone session chooses the priority of its copies.
+    #[must_use]
+    pub fn has_classes(&self) -> bool {
+        self.held.classes > 0
     }
 
     /// All clone sessions.

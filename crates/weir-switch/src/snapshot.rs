@@ -1,4 +1,5 @@
-//! What control planes have made of a switch, as pieces that make another switch of the same program like it.
+//! What control planes have made of a switch, as pieces that make another switch of the same
+//! program like it.
 
 use crate::control::{Cell, ControlError, Transaction, Write, WriteResult};
 use crate::replication::Replication;
@@ -17,14 +18,15 @@ const GENERATOR_PORTS: u32 = 512;
 /// A piece of a switch's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Kept {
-    /// A change, and the number of the entry that it made if it made one. Later pieces name entries and their direct resources by
-    /// that number.
+    /// A change, and the number of the entry that it made if it made one. Later pieces name entries
+    /// and their direct resources by that number.
     Change(Write, Option<u32>),
     /// All groups, nodes and sessions.
     Replication(Box<Replication>),
 }
 
-/// What counters hold that have counted something: by instance and index, which of direct counters is the entry's number.
+/// What counters hold that have counted something: by instance and index, which of direct counters
+/// is the entry's number.
 pub type CounterValues = BTreeMap<(ExternId, u64), Count>;
 
 impl Switch {
@@ -236,7 +238,8 @@ pub struct Restoring {
 }
 
 impl Restoring {
-    /// For a fresh switch, which is the replica of this number. Counters are restored in replica 0, as all of them are summed.
+    /// For a fresh switch, which is the replica of this number. Counters are restored in replica 0,
+    /// as all of them are summed.
     #[must_use]
     pub fn new(switch: &Switch, replica: usize) -> Self {
         let program = switch.program();

@@ -116,7 +116,8 @@ impl Stats {
     }
 }
 
-/// The port of all packets, if it is one: what they add to its count is summed up first, for one by one each would wait for the one before it.
+/// The port of all packets, if it is one: what they add to its count is summed up first, for one by
+/// one each would wait for the one before it.
 #[inline(always)]
 fn only_port(ports: &[u32]) -> Option<u32> {
     let (first, others) = ports.split_first()?;

@@ -65,6 +65,8 @@ pub(crate) struct Context<'a> {
 #[derive(Clone)]
 pub struct Switch {
     pub(crate) arch: Arc<dyn Architecture>,
+    /// See [`Switch::observes_queues`].
+    program_observes_queues: bool,
     pub(crate) state: State,
     pub(crate) replication: Replication,
     pub(crate) config: SwitchConfig,
@@ -125,6 +127,7 @@ impl Switch {
         Switch {
             state: arch.initial_state(),
             replication: Replication::new(arch.replication()),
+            program_observes_queues: arch.observes_queues(),
             arch,
             queues: TrafficManager::new(config.queue_capacity),
             config,
@@ -159,13 +162,15 @@ impl Switch {
         weir_arch::port_bits(self.program())
     }
 
-    /// How many bytes a port may be given for parsers to read; `None`: the architecture has nothing like that.
+    /// How many bytes a port may be given for parsers to read; `None`: the architecture has nothing
+    /// like that.
     #[must_use]
     pub fn port_metadata_bytes(&self) -> Option<usize> {
         weir_arch::port_metadata(self.program()).map(|spec| spec.width as usize / 8)
     }
 
-    /// The program's state: tables, counters and so on. Of direct counters it has not all; [`Switch::counter`] knows.
+    /// The program's state: tables, counters and so on. Of direct counters it has not all;
+    /// [`Switch::counter`] knows.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
@@ -204,8 +209,8 @@ impl Switch {
         self.replication.port_changed(port, !up);
     }
 
-    /// Whether there is such a port. A number of more than [`Switch::port_bits`] is none; any other is one, unless ports are given one by
-    /// one ([`SwitchConfig::explicit_ports`]).
+    /// Whether there is such a port. A number of more than [`Switch::port_bits`] is none; any other
+    /// is one, unless ports are given one by one ([`SwitchConfig::explicit_ports`]).
     #[must_use]
     pub fn has_port(&self, port: u32) -> bool {
         let is_number = port.checked_shr(self.port_bits()).unwrap_or(0) == 0;
@@ -237,11 +242,11 @@ impl Switch {
         self.queues.set_credit(port, packets, now_ns);
     }
 
-    /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
-    /// which packets leave: whether it matters that packets wait there and not in a device.
+    /// Whether it matters that packets wait in queues and not in a device: a packet can read how
+    /// long it waited, or the program or a clone session chooses the order in which packets leave.
     #[must_use]
     pub fn observes_queues(&self) -> bool {
-        self.arch.observes_queues()
+        self.program_observes_queues || self.replication.has_classes()
     }
 
     /// Sets how many packets each of a port's queues holds.
@@ -249,7 +254,8 @@ impl Switch {
         self.queues.set_capacity(port, packets);
     }
 
-    /// Where packets go that ask to be deflected and not dropped when their queue is full; `None`: they are dropped.
+    /// Where packets go that ask to be deflected and not dropped when their queue is full; `None`:
+    /// they are dropped.
     pub fn set_deflection(&mut self, port: Option<u32>) {
         self.deflection = port;
     }
@@ -269,7 +275,8 @@ impl Switch {
         self.loopback.contains(&port)
     }
 
-    /// Whether what leaves by a port comes in again: it was said to take it in, or recirculates by its number.
+    /// Whether what leaves by a port comes in again: it was said to take it in, or recirculates by
+    /// its number.
     #[must_use]
     pub fn takes_in_again(&self, port: u32) -> bool {
         self.is_loopback(port) || self.arch.is_internal(port)
@@ -293,7 +300,8 @@ impl Switch {
         self.queues.total()
     }
 
-    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need not use.
+    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need
+    /// not use.
     pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> {
         self.queues.stats()
     }
@@ -399,7 +407,8 @@ impl Switch {
         out
     }
 
-    /// Tells the switch what time it is, unless something leaves or is generated until then: false, and nothing has changed.
+    /// Tells the switch what time it is, unless something leaves or is generated until then: false,
+    /// and nothing has changed.
     #[inline]
     pub fn pass_time(&mut self, now_ns: u64) -> bool {
         let is_quiet = self.ready.is_empty() && self.next_departure().is_none_or(|t| t > now_ns);
@@ -409,7 +418,8 @@ impl Switch {
         is_quiet
     }
 
-    /// When the next packet can leave or is to be generated, in ns: [`Switch::advance`] has something to do then.
+    /// When the next packet can leave or is to be generated, in ns: [`Switch::advance`] has
+    /// something to do then.
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Option<u64> {
@@ -697,7 +707,8 @@ impl Switch {
             return None;
         }
         self.stats.sent(port, bytes.len());
-        // Its time, not that of whoever came late to see it leave: else a port would not reach its rate.
+        // Its time, not that of whoever came late to see it leave: else a port would not reach its
+        // rate.
         self.queues.sent(port, bytes.len(), self.departing_ns);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use weir_interp::testing::constant;
 use weir_ir::{Operand, Rvalue, Terminator, Type};
 use weir_switch::testing::{V1Builder, reflector};
-use weir_switch::{Output, Switch};
+use weir_switch::{CloneSession, Output, Replica, Switch};
 
 /// Sends every packet to port 1; its byte becomes the depth of the queue that it came into.
 fn tells_depth(compiled: bool) -> Switch {
@@ -86,4 +86,23 @@ fn programs_that_read_a_queue_or_choose_a_priority_observe_queues() {
         b.block(|b| b.set(priority, constant(3, 5)).end(Terminator::Return))
     });
     assert!(Switch::new(Arc::new(v1.finish())).expect("loads").observes_queues());
+}
+
+#[test]
+fn a_clone_session_with_a_class_observes_queues_until_it_is_removed() {
+    let session = |class_of_service| CloneSession {
+        replicas: vec![Replica::new(2, 0)],
+        class_of_service,
+        ..CloneSession::default()
+    };
+    let mut switch = Switch::new(Arc::new(reflector())).expect("loads");
+    let mut set = |session| {
+        let set = switch.replication_mut().set_session(7, session);
+        set.expect("is in range");
+        switch.observes_queues()
+    };
+    assert!(!set(Some(session(0))));
+    assert!(set(Some(session(3))));
+    assert!(set(Some(session(2))));
+    assert!(!set(None));
 }

@@ -1,4 +1,5 @@
-//! Direct counters of tables that count hits themselves, where programs are compiled: nobody but the clock can tell.
+//! Direct counters of tables that count hits themselves, where programs are compiled: nobody but
+//! the clock can tell.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use weir_ir::{BinaryOp, BlockId, Operand, Rvalue, Terminator, Type};
 use weir_switch::testing::V1Builder;
 use weir_switch::{CloneSession, Fate, Frame, PortRate, Replica, Switch, TAILROOM};
 
-/// A packet whose first byte is 1 goes to port 1, and a clone of it too; one with 9 is dropped; any other goes to
-/// port 2.
+/// A packet whose first byte is 1 goes to port 1, and a clone of it too; one with 9 is dropped; any
+/// other goes to port 2.
 fn cloner() -> Switch {
     let mut v1 = V1Builder::new();
     let header = v1

@@ -1,4 +1,5 @@
-//! Writes of multicast groups, nodes and clone sessions: what a refused or abandoned batch leaves, and how much there may be.
+//! Writes of multicast groups, nodes and clone sessions: what a refused or abandoned batch leaves,
+//! and how much there may be.
 
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -219,7 +220,8 @@ fn what_is_taken_back_gives_its_numbers_to_the_next_nodes() {
 #[test]
 fn a_group_is_removed_however_full_it_is() {
     let mut switch = switch();
-    // Nodes in several groups count where they are members, and so there is more of one sort than of the other.
+    // Nodes in several groups count where they are members, and so there is more of one sort than
+    // of the other.
     let ports = |n: u32| Node {
         ports: (0..256).map(|port| 256 * n + port).collect(),
         ..Node::default()

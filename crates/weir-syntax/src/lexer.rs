@@ -1,8 +1,9 @@
 //! Splits the text of one file into tokens.
 //!
-//! The lexer serves the preprocessor: it reports line ends, takes keywords for names, keeps integers
-//! and strings as texts ([`crate::literal`] reads them) and never fails. What cannot be a token of
-//! P4 becomes [`Tok::Unknown`], [`Tok::UnterminatedString`] or [`Tok::UnterminatedComment`].
+//! The lexer serves the preprocessor: it reports line ends, takes keywords for names, keeps
+//! integers and strings as texts ([`crate::literal`] reads them) and never fails. What cannot be a
+//! token of P4 becomes [`Tok::Unknown`], [`Tok::UnterminatedString`] or
+//! [`Tok::UnterminatedComment`].
 
 use crate::source::Span;
 use crate::token::{Interner, SPACE, Sym, Tok, Token};

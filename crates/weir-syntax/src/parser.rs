@@ -341,8 +341,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses `rule` separated by commas until `close`, which is consumed. A comma before `close` is
-    /// allowed if `trailing`.
+    /// Parses `rule` separated by commas until `close`, which is consumed. A comma before `close`
+    /// is allowed if `trailing`.
     fn list<T>(
         &mut self,
         close: Tok,

@@ -1,14 +1,15 @@
 //! The preprocessor: macros, conditionals and inclusion, on tokens.
 //!
 //! It does what the P4_16 specification asks for and what programs written for the C preprocessor
-//! also use: function-like and variadic macros, `#` and `##`, `defined`, full integer expressions in
-//! `#if`, `#error`, `#warning`, `#line`. Lines of the form `#pragma …` are skipped.
+//! also use: function-like and variadic macros, `#` and `##`, `defined`, full integer expressions
+//! in `#if`, `#error`, `#warning`, `#line`. Lines of the form `#pragma …` are skipped.
 //!
 //! A token that comes out of a macro carries the span of the macro's use, so that diagnostics point
 //! at the file the user is looking at. Arguments of a macro keep their own spans.
 //!
-//! Every resource is bounded: depth and number of inclusions, bytes read, tokens produced, nesting of
-//! macro arguments. Going beyond a bound is one error of code `overlimit`, and the input ends there.
+//! Every resource is bounded: depth and number of inclusions, bytes read, tokens produced, nesting
+//! of macro arguments. Going beyond a bound is one error of code `overlimit`, and the input ends
+//! there.
 
 mod condition;
 mod directives;
@@ -40,7 +41,8 @@ pub const MAX_SOURCE_BYTES: usize = 256 << 20;
 /// Most bytes of one file.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
 
-/// Macros that are defined unless [`Options::undefines`] names them; [`Options::defines`] overrides.
+/// Macros that are defined unless [`Options::undefines`] names them; [`Options::defines`]
+/// overrides.
 pub const PREDEFINED: &[(&str, &str)] = &[
     ("__p4c__", "1"),
     ("__p4c_version__", "\"1.2.5\""),

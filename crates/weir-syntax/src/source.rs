@@ -1,8 +1,8 @@
 //! Source files, spans and line numbers.
 //!
-//! All files of one compilation share one position space: a [`Span`] is two offsets into it, and the
-//! [`SourceMap`] finds the file, line and column again. `#line` directives change what is shown, not
-//! the positions.
+//! All files of one compilation share one position space: a [`Span`] is two offsets into it, and
+//! the [`SourceMap`] finds the file, line and column again. `#line` directives change what is
+//! shown, not the positions.
 //!
 //! A line ends with LF, CR LF, or CR alone: the map keeps each CR that no LF follows as LF, so that
 //! everything that reads a text sees the same lines.

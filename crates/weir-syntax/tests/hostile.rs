@@ -1,5 +1,5 @@
-//! Inputs made to exhaust memory, stack or time. Each ends with few errors; none panics. The tests run
-//! on threads with a stack of 2 MiB.
+//! Inputs made to exhaust memory, stack or time. Each ends with few errors; none panics. The tests
+//! run on threads with a stack of 2 MiB.
 
 use weir_syntax::preprocess::{Options, SystemFiles};
 use weir_syntax::{Parsed, parse_bytes, parse_source, render};

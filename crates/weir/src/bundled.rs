@@ -54,8 +54,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
 /// Control-plane state of the demo.
 pub const DEMO_ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");
 
-/// What came to each port of the demo's router: captured on veth pairs, where ping, curl and iperf3 ran
-/// between two hosts (network namespaces) with a router between them.
+/// What came to each port of the demo's router: captured on veth pairs, where ping, curl and iperf3
+/// ran between two hosts (network namespaces) with a router between them.
 pub const DEMO_CAPTURES: &[(u32, &[u8])] = &[
     (1, include_bytes!("../../../p4/programs/ipv4_router/demo-port1.pcap")),
     (2, include_bytes!("../../../p4/programs/ipv4_router/demo-port2.pcap")),

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 /// Exit code where the answer is no.
 pub const NO: u8 = 1;
-/// Exit code where the question could not be asked: usage, a missing file, a program that does not compile.
+/// Exit code where the question could not be asked: usage, a missing file, a program that does not
+/// compile.
 pub const CANNOT_ASK: u8 = 2;
 
 /// Most workers of a switch.
@@ -212,7 +213,8 @@ pub struct Build {
     /// Write what BF Runtime clients name, as bfrt.json
     #[arg(long, value_name = "FILE")]
     pub bfrt_json: Option<PathBuf>,
-    /// Write the tables that the program's device has whatever the program, in the form of bfrt.json
+    /// Write the tables that the program's device has whatever the program, in the form of
+    /// bfrt.json
     #[arg(long, value_name = "FILE")]
     pub fixed_tables: Option<PathBuf>,
     /// Print to stdout
@@ -225,7 +227,8 @@ pub struct Build {
 pub enum Emit {
     /// Rust types of tables, keys, actions, digests and registers, for controllers with weir-client
     Rust,
-    /// The IR, and after it as comments the pipeline that is compiled: its code, segments and contexts
+    /// The IR, and after it as comments the pipeline that is compiled: its code, segments and
+    /// contexts
     Ir,
     /// The machine code
     Asm,
@@ -275,7 +278,8 @@ pub struct Run {
     /// Control-plane state to start from
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
-    /// Which engine: jit (machine code; what cannot be compiled is interpreted, and a message says why) or interp
+    /// Which engine: jit (machine code; what cannot be compiled is interpreted, and a message says
+    /// why) or interp
     #[arg(long, default_value = "jit", value_parser = run_engine)]
     pub engine: Engine,
     /// Threads that forward, each on a core of its own; at most 64
@@ -297,7 +301,8 @@ pub struct Run {
     /// Serve BF Runtime (gRPC) at this address, e.g. 127.0.0.1:50052
     #[arg(long, value_name = "ADDR", group = "servers")]
     pub bfrt: Option<weir_server::Address>,
-    /// What BF Runtime's clients call the program; without it the name of its file without the ending
+    /// What BF Runtime's clients call the program; without it the name of its file without the
+    /// ending
     #[arg(long, value_name = "NAME", requires = "bfrt")]
     pub p4_name: Option<String>,
     /// The port by which packets come from the control plane and go there
@@ -312,17 +317,20 @@ pub struct Run {
     /// Its private key, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Authorities of clients, as PEM: with it, only clients with a certificate of theirs are let in
+    /// Authorities of clients, as PEM: with it, only clients with a certificate of theirs are let
+    /// in
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Keep what control planes change in this file, and go on with it at the next start: whatever was acknowledged is there again,
-    /// even after kill -9 (docs/state.md)
+    /// Keep what control planes change in this file, and go on with it at the next start: whatever
+    /// was acknowledged is there again, even after kill -9 (docs/state.md)
     #[arg(long, value_name = "FILE", requires = "servers")]
     pub state: Option<PathBuf>,
-    /// Acknowledge nothing before it has reached the disk: then the loss of power costs nothing either
+    /// Acknowledge nothing before it has reached the disk: then the loss of power costs nothing
+    /// either
     #[arg(long, requires = "state")]
     pub state_sync: bool,
-    /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus, /healthz, /readyz
+    /// Serve counters over HTTP at this address, e.g. 127.0.0.1:9600: /metrics for Prometheus,
+    /// /healthz, /readyz
     #[arg(long, value_name = "ADDR")]
     pub http: Option<std::net::SocketAddr>,
     /// Stop, as by TERM, when the process that has started this one ends: no switch is left behind
@@ -332,8 +340,9 @@ pub struct Run {
     /// Packets per queue
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue_capacity: u32,
-    /// Packets for which each interface has room until a worker takes them (with AF_XDP each receive queue), 64 to 32768; without
-    /// it some 8000. More where others may have a worker's core for long (docs/run.md)
+    /// Packets for which each interface has room until a worker takes them (with AF_XDP each
+    /// receive queue), 64 to 32768; without it some 8000. More where others may have a worker's
+    /// core for long (docs/run.md)
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(64..=i64::from(weir_io::PortsOptions::MAX_RING)))]
     pub ring: Option<u32>,
     /// Rate of a port: bits per second, e.g. 2=10M or 2=512kbit, or packets per second, e.g.
@@ -368,12 +377,13 @@ pub enum Versus {
     /// The interpreter
     Interp,
     /// The same work as a loop written by hand (l2_switch and ipv4_router, with --table-entries)
-    Ceiling,
+    #[value(alias = "ceiling")]
+    Baseline,
 }
 
 #[derive(Args, Clone)]
 #[command(
-    after_help = "Examples:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2\n  weir bench l2_switch.p4 --table-entries 1000 --vs interp\n  weir bench ipv4_router.p4 --table-entries 900000 --pool 65536 --vs ceiling\n  weir bench rina_router.p4 --table-entries 1000 --mix efcp\n  weir bench mixes.p4 --table-entries 1000 --pool 65536 --mix misses:50,actions\n  weir bench l2_switch.p4 --table-entries 1000 --pool 65536 --vs ceiling --sweep table=1k,10k,100k,1M --svg l2.svg\n  weir bench ipv4_router.p4 --table-entries 1000 --workers 2\n  weir bench --suite\n  weir bench control address_pairs --p4runtime 127.0.0.1:9559\n\nPackets lie in memory, each in a place of its own; there is no I/O. Only the program is timed: before each round\nthrough the pool all packets are made again from their originals, and that is not in the figures. Packets of the\nnext vector are fetched into the cache meanwhile, for whoever runs them. Cycles are those of the time-stamp\ncounter. With --table-entries the tables of a bundled program are filled and packets are made that hit them.\n\nOn a shared machine: chrt -f 50 taskset -c 1 weir bench … (docs/performance.md says why)."
+    after_help = "Examples:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2\n  weir bench l2_switch.p4 --table-entries 1000 --vs interp\n  weir bench ipv4_router.p4 --table-entries 900000 --pool 65536 --vs baseline\n  weir bench rina_router.p4 --table-entries 1000 --mix efcp\n  weir bench mixes.p4 --table-entries 1000 --pool 65536 --mix misses:50,actions\n  weir bench l2_switch.p4 --table-entries 1000 --pool 65536 --vs baseline --sweep table=1k,10k,100k,1M --svg l2.svg\n  weir bench ipv4_router.p4 --table-entries 1000 --workers 2\n  weir bench --suite\n  weir bench control address_pairs --p4runtime 127.0.0.1:9559\n\nPackets lie in memory, each in a place of its own; there is no I/O. Only the program is timed: before each round\nthrough the pool all packets are made again from their originals, and that is not in the figures. Packets of the\nnext vector are fetched into the cache meanwhile, for whoever runs them. Cycles are those of the time-stamp\ncounter. With --table-entries the tables of a bundled program are filled and packets are made that hit them.\n\nOn a shared machine: chrt -f 50 taskset -c 1 weir bench … (docs/performance.md says why)."
 )]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Bench {
@@ -388,9 +398,9 @@ pub struct Bench {
     /// Fill the tables of a bundled program with this many entries, and make packets that hit them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1 << 20))]
     pub table_entries: Option<u32>,
-    /// With --table-entries: misses:PERCENT (packets that hit nothing and are dropped); for rina_router ipv4 or
-    /// efcp; for mixes actions (four, by chance) and extra (half of the packets, by chance, through one table
-    /// more); several with commas between them
+    /// With --table-entries: misses:PERCENT (packets that hit nothing and are dropped); for
+    /// rina_router ipv4 or efcp; for mixes actions (four, by chance) and extra (half of the
+    /// packets, by chance, through one table more); several with commas between them
     #[arg(long, value_name = "MIX", requires = "table_entries")]
     pub mix: Option<crate::bench::Mix>,
     /// Port the packets come in at, where they are not made for tables
@@ -414,7 +424,8 @@ pub struct Bench {
     /// Packets handed to the engine at a time
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub vector: u32,
-    /// How long one run takes, to the end of a round through the pool. Short ones beside each other have the same neighbours on a shared machine
+    /// How long one run takes, to the end of a round through the pool. Short ones beside each other
+    /// have the same neighbours on a shared machine
     #[arg(long, default_value_t = 0.03)]
     pub seconds: f64,
     /// How many runs; the median is reported
@@ -429,7 +440,8 @@ pub struct Bench {
     /// Threads, each on a processor of its own with a switch and packets of its own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: u32,
-    /// Measure once for each value: size=64,128,…, table=1000,10k,1M, pool=…, vector=… or workers=1,2
+    /// Measure once for each value: size=64,128,…, table=1000,10k,1M, pool=…, vector=… or
+    /// workers=1,2
     #[arg(long, value_name = "WHAT=VALUES")]
     pub sweep: Option<crate::bench::Sweep>,
     /// Save a plot of the sweep
@@ -451,7 +463,8 @@ pub struct Bench {
 /// What is measured instead of a program's forwarding.
 #[derive(Subcommand, Clone)]
 pub enum BenchWhat {
-    /// Measure how fast a target of weir ctl takes entries: one after another, in flight, in batches
+    /// Measure how fast a target of weir ctl takes entries: one after another, in flight, in
+    /// batches
     Control(crate::bench::Control),
 }
 

@@ -116,7 +116,8 @@ pub enum Command {
     Set(Words),
     /// Delete an entry: KEY=MATCH …
     Delete(Words),
-    /// Set what a table does with packets that match nothing: ACTION PARAM=VALUE …; without: the program's own
+    /// Set what a table does with packets that match nothing: ACTION PARAM=VALUE …; without: the
+    /// program's own
     Default(Words),
     /// Delete all entries of tables
     Clear {
@@ -172,7 +173,8 @@ pub enum Command {
         #[command(subcommand)]
         what: watch::What,
     },
-    /// Send a packet by the control plane: its bytes, and NAME=VALUE … of the header packet_out (P4Runtime)
+    /// Send a packet by the control plane: its bytes, and NAME=VALUE … of the header packet_out
+    /// (P4Runtime)
     PacketOut {
         /// The packet, in hex
         #[arg(value_name = "HEX")]

@@ -229,7 +229,8 @@ fn place(program: &Program, panel: &Panel, notes: &Notes) -> (Vec<Placed>, f64, 
     (placed, width, height)
 }
 
-/// The pipeline as SVG, the blocks from left to right; `notes` stand in the boxes of tables, `footer` below.
+/// The pipeline as SVG, the blocks from left to right; `notes` stand in the boxes of tables,
+/// `footer` below.
 pub fn svg(program: &Program, title: &str, notes: &Notes, footer: &[String]) -> String {
     let panels: Vec<Panel> = (0..program.blocks.len()).map(|i| panel(program, i)).collect();
     let laid: Vec<_> = panels.iter().map(|p| place(program, p, notes)).collect();

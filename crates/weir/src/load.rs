@@ -9,7 +9,8 @@ use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_switch::{Switch, SwitchConfig};
 
-/// The program as engines run it: without what has no effect on any packet. Traces run it as it is written.
+/// The program as engines run it: without what has no effect on any packet. Traces run it as it is
+/// written.
 pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
     let mut optimized = Program::clone(program);
     let observes = weir_arch::observes(&optimized);
@@ -66,8 +67,8 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
     Ok(())
 }
 
-/// Lets the switch run machine code where that was asked for. What cannot be compiled is interpreted; then
-/// a message says why.
+/// Lets the switch run machine code where that was asked for. What cannot be compiled is
+/// interpreted; then a message says why.
 pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat, messages: &Messages) {
     if engine == Engine::Interp {
         return;

@@ -24,8 +24,9 @@ mod xml;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// Requests are taken in by one thread and done by another, which frees what they were read into: with the system's allocator the two wait
-/// for each other, and a server does a tenth fewer of them (see docs/performance.md).
+/// Requests are taken in by one thread and done by another, which frees what they were read into:
+/// with the system's allocator the two wait for each other, and a server does a tenth fewer of them
+/// (see docs/performance.md).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

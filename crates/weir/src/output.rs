@@ -30,8 +30,8 @@ pub fn stdout() -> Out {
 }
 
 impl Out {
-    /// Whether the reader has closed the pipe, as far as the last flush has shown. Commands without an end
-    /// stop then.
+    /// Whether the reader has closed the pipe, as far as the last flush has shown. Commands without
+    /// an end stop then.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }

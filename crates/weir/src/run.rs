@@ -1,13 +1,15 @@
 //! `weir run`: the program as a switch between devices.
 //!
-//! Every worker is a thread that receives from the devices it owns, forwards and sends. The thread that started
-//! them watches over the run: it takes signals, compiles a program anew, and sums up what workers have counted.
+//! Every worker is a thread that receives from the devices it owns, forwards and sends. The thread
+//! that started them watches over the run: it takes signals, compiles a program anew, and sums up
+//! what workers have counted.
 
 mod control;
 mod end;
 mod flow;
 mod forward;
 mod http;
+mod interfaces;
 mod live;
 mod metrics;
 mod plan;

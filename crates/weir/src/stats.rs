@@ -227,7 +227,8 @@ impl Snapshot {
         out
     }
 
-    /// Queues that were used and stages that were measured, as tables of text; nothing where there are none.
+    /// Queues that were used and stages that were measured, as tables of text; nothing where there
+    /// are none.
     pub fn details(&self) -> String {
         let mut out = String::new();
         if !self.queues.is_empty() {

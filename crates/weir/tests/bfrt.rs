@@ -36,7 +36,8 @@ control D(packet_out p, in H h) { apply { p.emit(h.kind); } }
 V1Switch(P(), C(), I(), E(), C(), D()) main;
 ";
 
-/// Starts a switch whose port 2 makes packets that begin with 2; where its BF Runtime server listens.
+/// Starts a switch whose port 2 makes packets that begin with 2; where its BF Runtime server
+/// listens.
 fn start(folder: &Path, output: &Path, more: &[&str]) -> Running {
     let path = folder.join("kinds.p4");
     std::fs::write(&path, PROGRAM).unwrap();

@@ -249,7 +249,8 @@ fn run_plays_a_capture_into_another() {
     assert!(sent > 300);
 }
 
-/// `weir bench` with so few packets and so little time that it is quick; the figures mean nothing then.
+/// `weir bench` with so few packets and so little time that it is quick; the figures mean nothing
+/// then.
 fn bench(arguments: &[&str]) -> Output {
     let quick = ["bench", "--seconds", "0.001", "--runs", "3", "--pool", "100"];
     weir(&[&quick, arguments].concat())
@@ -394,6 +395,8 @@ fn bench_says_what_would_be_right() {
         (given(&["--packet", "nothing"]), "hexadecimal"),
         (given(&["--packet", ""]), "at least one byte"),
         (given(&["--port", "600"]), "0 to 511"),
+        (given(&["--flows", "16777216", "--size", "9216"]), "a smaller --size"),
+        (made(&["--pool", "1048576", "--size", "9216"]), "a smaller --size"),
         (given(&["--suite"]), "cannot be used with"),
         (with(&["--suite"], &["--engine", "interp"]), "cannot be used with"),
         (with(&["--suite"], &["--pool", "64"]), "cannot be used with"),

@@ -19,8 +19,8 @@ use weir_proto::p4::v1::p4_runtime_client::P4RuntimeClient;
 use weir_proto::p4::v1::stream_message_request::Update as Ask;
 use weir_proto::p4::v1::stream_message_response::Update as Told;
 
-/// The first byte of a packet is looked up: it says where to. What is not known goes to the CPU port 9; what comes from there
-/// goes to the port that its header names.
+/// The first byte of a packet is looked up: it says where to. What is not known goes to the CPU
+/// port 9; what comes from there goes to the port that its header names.
 const PROGRAM: &str = "#include <v1model.p4>
 @controller_header(\"packet_out\") header out_t { bit<9> port; bit<7> pad; }
 @controller_header(\"packet_in\") header in_t { bit<9> port; bit<7> pad; }

@@ -105,6 +105,35 @@ fn an_interface_that_is_deleted_is_reported_and_opened_again_when_it_is_back() {
 }
 
 #[test]
+fn a_port_does_not_take_over_the_interface_of_another_port_that_was_given_its_name() {
+    if !can_run() {
+        return;
+    }
+    // `va` is deleted and `vc`, which port 1 has, becomes `va`; then it is renamed again.
+    let script = "ip link add vc type veth peer name vd\n\
+         $WEIR run $PROGRAM -i 0@$DEVICE -i 1@packet:vc --die-with-parent &\n\
+         sleep 2; ip link del va; sleep 1; ip link set vc down; ip link set vc name va\n\
+         ip link set va up; sleep 3; ip link set va down; ip link set va name vx\n\
+         ip link add va type veth peer name vb; ip link set va up; ip link set vb up; sleep 5";
+    let switch = Switch::start("packet:va", script);
+    switch.wait_for("running");
+    switch.wait_for("port 0: the interface `va` has gone");
+    switch.wait_for("port 0: `va` is the interface of port 1 now");
+    switch.wait_for("is back");
+}
+
+#[test]
+fn an_interface_by_two_names_is_refused_at_the_start() {
+    if !can_run() {
+        return;
+    }
+    let script = "ip link property add dev va altname other_name\n\
+         exec $WEIR run $PROGRAM -i 0@packet:va -i 1@packet:other_name --time 1s";
+    let switch = Switch::start("packet:va", script);
+    switch.wait_for("ports 0 and 1 have the same interface: `other_name` is another name of it");
+}
+
+#[test]
 fn what_is_sent_goes_through_the_queueing_discipline_unless_it_is_bypassed() {
     if !can_run() {
         return;

@@ -1,7 +1,9 @@
-//! What the documentation shows is what weir prints: every `console` block of the Markdown files is run.
+//! What the documentation shows is what weir prints: every `console` block of the Markdown files is
+//! run.
 //!
-//! A block begins with `$ ` and a command, which runs in the repository's root with `weir` on the path;
-//! the rest is its output. `WEIR_BLESS=1 cargo test -p weir --test documentation` writes the output anew.
+//! A block begins with `$ ` and a command, which runs in the repository's root with `weir` on the
+//! path; the rest is its output. `WEIR_BLESS=1 cargo test -p weir --test documentation` writes the
+//! output anew.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! `weir run` between network namespaces: real kernels talk through it.
 //!
-//! These tests need root, iproute2, ping and iperf3. In CI they must run; elsewhere a test that cannot run
-//! says so and passes.
+//! These tests need root, iproute2, ping and iperf3. In CI they must run; elsewhere a test that
+//! cannot run says so and passes.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 use std::io::Read;
@@ -366,7 +366,8 @@ fn efcp_crosses_two_workers_that_have_a_queue_of_every_port() {
     efcp_crosses_the_rina_router("wrq", "xdp:", 2, 2);
 }
 
-/// Sends packets to port 1 and takes what leaves port 2, with few of them under way at a time: none may be missing.
+/// Sends packets to port 1 and takes what leaves port 2, with few of them under way at a time: none
+/// may be missing.
 fn nothing_is_lost(name: &'static str, kinds: [&str; 2], workers: usize) {
     const PACKETS: u64 = 5000;
     if !can_run() {

@@ -1,4 +1,5 @@
-//! Every bundled program compiles without a word and passes its packet tests, as written and optimised.
+//! Every bundled program compiles without a word and passes its packet tests, as written and
+//! optimised.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

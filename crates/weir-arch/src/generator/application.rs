@@ -197,7 +197,8 @@ impl Slot {
         true
     }
 
-    /// Has a periodic timer not expire until then, as nothing would come of it: a short one would take more time than there is.
+    /// Has a periodic timer not expire until then, as nothing would come of it: a short one would
+    /// take more time than there is.
     pub(super) fn skip(&mut self, until_ns: u64) {
         let (Trigger::Periodic { every_ns }, Some(timer)) = (self.application.trigger, self.timer_ns) else {
             return;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// A change of the generators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GeneratorWrite {
-    /// Gives a pipe an application in place of what it had at this number, as [`Generators::configure`].
+    /// Gives a pipe an application in place of what it had at this number, as
+    /// [`Generators::configure`].
     Application {
         /// The pipe.
         pipe: u32,
@@ -65,7 +66,8 @@ enum Undo {
 }
 
 impl Generators {
-    /// Makes a change. Taken back by [`Generators::revert`] before anything else happens, it has never been.
+    /// Makes a change. Taken back by [`Generators::revert`] before anything else happens, it has
+    /// never been.
     ///
     /// # Errors
     /// As the method for this change; nothing has changed then.

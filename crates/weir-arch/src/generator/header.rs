@@ -3,8 +3,8 @@
 use super::GeneratorModel;
 use super::application::{Running, Trigger};
 
-/// The header of a packet of an application: pipe and number in the first byte, then what the trigger has to say, in the end the
-/// packet's number within its batch.
+/// The header of a packet of an application: pipe and number in the first byte, then what the
+/// trigger has to say, in the end the packet's number within its batch.
 pub(super) fn bytes(model: &GeneratorModel, (pipe, app): (u32, u32), trigger: &Trigger, running: &Running) -> Vec<u8> {
     let app_bits = model.applications.next_power_of_two().trailing_zeros();
     let first = (pipe << app_bits | app) as u8;

@@ -1,4 +1,5 @@
-//! The order of things: what happens to a packet between the blocks, section 6 of the specification.
+//! The order of things: what happens to a packet between the blocks, section 6 of the
+//! specification.
 
 use super::externs::{self, EMPTY_GROUP, Op, SELECTORS, TARGET};
 use super::fields::{self, Carried, Fields, Path, get, set};
@@ -42,7 +43,8 @@ pub(crate) struct Pipeline {
     pub parser: usize,
     pub control: usize,
     pub deparser: usize,
-    /// The deparser does something that outlives the packet: it runs for packets that are dropped too.
+    /// The deparser does something that outlives the packet: it runs for packets that are dropped
+    /// too.
     pub deparser_lasts: bool,
 }
 
@@ -83,11 +85,12 @@ impl Colors {
 
 /// A program on PSA, run as the specification says.
 ///
-/// Where that leaves a choice: metadata that nobody has set is zero; timestamps are microseconds since the switch started;
-/// counters and meters of bytes count what the pipeline's parser got; a class of service beyond 7 counts as 0;
-/// `TARGET_DEFAULT` is CRC-32; a deparser that sends digests runs for dropped packets too; a packet is resubmitted,
-/// recirculated or cloned in egress at most [`MAX_PASSES`] times. psa_switch, which carries no metadata with
-/// resubmitted, recirculated and cloned packets, is not followed there.
+/// Where that leaves a choice: metadata that nobody has set is zero; timestamps are microseconds
+/// since the switch started; counters and meters of bytes count what the pipeline's parser got; a
+/// class of service beyond 7 counts as 0; `TARGET_DEFAULT` is CRC-32; a deparser that sends digests
+/// runs for dropped packets too; a packet is resubmitted, recirculated or cloned in egress at most
+/// [`MAX_PASSES`] times. psa_switch, which carries no metadata with resubmitted, recirculated and
+/// cloned packets, is not followed there.
 pub struct Psa {
     pub(crate) program: Arc<Program>,
     engines: Engines,
@@ -105,7 +108,8 @@ impl Psa {
     /// Prepares a program. `externs` are what it may call besides PSA's own.
     ///
     /// # Errors
-    /// A block is missing, or it uses an extern that neither PSA has nor the caller brings: all that is so.
+    /// A block is missing, or it uses an extern that neither PSA has nor the caller brings: all
+    /// that is so.
     pub fn new(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
@@ -333,7 +337,8 @@ impl Psa {
         }
     }
 
-    /// What the ingress deparser has emitted, which has run already, and the payload behind it; `was` says which headers.
+    /// What the ingress deparser has emitted, which has run already, and the payload behind it;
+    /// `was` says which headers.
     fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
         for (at, emit) in self.emits.iter().flatten().enumerate() {
             let header = &self.program.headers[emit.header];
@@ -345,7 +350,8 @@ impl Psa {
         state.finish()
     }
 
-    /// A packet that begins egress: nothing is left of the pass before but its bytes and one group of metadata.
+    /// A packet that begins egress: nothing is left of the pass before but its bytes and one group
+    /// of metadata.
     fn for_egress(
         &self,
         bytes: Vec<u8>,
@@ -499,7 +505,8 @@ impl Architecture for Psa {
             return self.ingress(env, arrived);
         }
         let mut state = self.arrival(&mut arrived, bytes.to_vec(), env.now_ns);
-        // It was parsed before, with this outcome, which had no effects but that errors were counted.
+        // It was parsed before, with this outcome, which had no effects but that errors were
+        // counted.
         if let Outcome::Abort(reason) = self.run(self.blocks.ingress.parser, &mut state, env) {
             return vec![Action::stopped(reason, PacketTag::NONE)];
         }

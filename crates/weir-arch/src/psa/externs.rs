@@ -67,11 +67,13 @@ pub(crate) enum Op {
         name: String,
         fields: Vec<String>,
     },
-    /// Functions of deparsers: whether all of the first fields of the metadata are set and none of the others is.
+    /// Functions of deparsers: whether all of the first fields of the metadata are set and none of
+    /// the others is.
     Flags {
         set: Vec<usize>,
         clear: Vec<usize>,
-        /// The packet goes to the port of recirculation, which is this field of the second argument.
+        /// The packet goes to the port of recirculation, which is this field of the second
+        /// argument.
         recirculates: Option<usize>,
     },
     /// `assert` and `assume`.

@@ -177,8 +177,8 @@ impl PsaRuntime<'_> {
         *sum = hash::ones_sum(*sum, &data, subtract);
     }
 
-    /// Runs a meter; argument `before` is the colour that an earlier one gave, if it is there. Beyond the meter's end
-    /// nothing vouches for the packet: it is red.
+    /// Runs a meter; argument `before` is the colour that an earlier one gave, if it is there.
+    /// Beyond the meter's end nothing vouches for the packet: it is red.
     fn meter(&mut self, id: ExternId, index: u64, before: usize, context: &mut CallContext<'_>) {
         let colors = &self.arch.colors;
         let before = match context.scalar(before) {

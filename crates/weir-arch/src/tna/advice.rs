@@ -1,9 +1,9 @@
-//! What a Tofino could not do that a program relies on. weir runs it all the same; whoever means to put the program on a chip wants
-//! to know.
+//! What a Tofino could not do that a program relies on. weir runs it all the same; whoever means to
+//! put the program on a chip wants to know.
 //!
-//! Only rules are looked at that hold wherever a compiler would put things: stages, memories and containers are none of weir's
-//! business. Like such a compiler, they know of branches and not of conditions: two accesses under `if`s of which only one can
-//! hold are two.
+//! Only rules are looked at that hold wherever a compiler would put things: stages, memories and
+//! containers are none of weir's business. Like such a compiler, they know of branches and not of
+//! conditions: two accesses under `if`s of which only one can hold are two.
 
 use super::registers;
 use crate::registry::Advice;

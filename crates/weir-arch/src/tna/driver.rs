@@ -38,12 +38,11 @@ const LINES: u64 = BUFFER as u64 / LINE;
 
 /// A program on TNA or T2NA, run as the chips do.
 ///
-/// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port and the types that
-/// deparsers ask for, which are as if they were not there; a packet's frame check sequence is
-/// counted
-/// ([`State::frame_check`]), but no parser sees it; queue depths are in packets; of a port's queues
-/// the one with the largest number modulo 8 is served first;
-/// there is one state for all pipes that share a program; a packet is resubmitted or recirculated at most
+/// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port
+/// and the types that deparsers ask for, which are as if they were not there; a packet's frame
+/// check sequence is counted ([`State::frame_check`]), but no parser sees it; queue depths are in
+/// packets; of a port's queues the one with the largest number modulo 8 is served first; there is
+/// one state for all pipes that share a program; a packet is resubmitted or recirculated at most
 /// [`MAX_PASSES`] times.
 pub struct Tna {
     program: Arc<Program>,
@@ -65,7 +64,8 @@ impl Tna {
     /// Prepares a program. `externs` are what it may call besides the architecture's own.
     ///
     /// # Errors
-    /// A block is missing or cannot be run, or it uses an extern that cannot be run: all that is so.
+    /// A block is missing or cannot be run, or it uses an extern that cannot be run: all that is
+    /// so.
     pub(super) fn new(engine: Arc<dyn Executable>, externs: &Externs, chip: Chip) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
@@ -256,7 +256,8 @@ impl Tna {
         let (bytes, front) = self.front(&packet, env);
         let mut state = self.begin(gress, bytes, env.now_ns);
         let parser_errors = env.state.parser_errors.clone();
-        // It was parsed before, with this outcome, which had no effects but that errors were counted.
+        // It was parsed before, with this outcome, which had no effects but that errors were
+        // counted.
         self.parse(gress, packet.port, front, &mut state, env)?;
         env.state.parser_errors = parser_errors;
         let known = self.program.vars.len();
@@ -268,7 +269,8 @@ impl Tna {
         Ok(self.end_of_ingress(pipe, &packet, &packet.bytes, done, env))
     }
 
-    /// What follows the ingress deparser: mirror, resubmission, and what the traffic manager is given.
+    /// What follows the ingress deparser: mirror, resubmission, and what the traffic manager is
+    /// given.
     fn end_of_ingress(
         &self,
         pipe: &Pipe,

@@ -137,7 +137,8 @@ pub(crate) enum Op {
     Address,
     Extremum(Extremum),
     Math(Arc<MathUnit>),
-    /// A parser's counter is set, or, for a push, another one is put on it; with the argument that says whether it follows others.
+    /// A parser's counter is set, or, for a push, another one is put on it; with the argument that
+    /// says whether it follows others.
     CounterSet(ExternId, Option<Option<usize>>),
     CounterPop(ExternId),
     CounterIsZero(ExternId),
@@ -383,8 +384,8 @@ pub(crate) fn resource(program: &Program, id: ExternId, instance: &ExternInstanc
     }
 }
 
-/// A selector's members are those of its profile, or its own where it was made with a size. A table names the one or the
-/// other.
+/// A selector's members are those of its profile, or its own where it was made with a size. A table
+/// names the one or the other.
 fn selector(program: &Program, id: ExternId, instance: &ExternInstance) -> Resource {
     let size = match argument(instance, "action_profile", usize::MAX) {
         Some(ConstValue::Extern(profile)) => {

@@ -248,8 +248,8 @@ fn reads(program: &Program, body: &Body, var: VarId) -> bool {
     found
 }
 
-/// The least value that the deparser does not compare the variable to. On the devices a field that nobody has set has
-/// no value at all; a program may well ask for type 0.
+/// The least value that the deparser does not compare the variable to. On the devices a field that
+/// nobody has set has no value at all; a program may well ask for type 0.
 fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
     let mut compared: Vec<u64> = Vec::new();
     let mut note = |value: &Bits| compared.extend(value.to_u64());
@@ -289,7 +289,8 @@ fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
     (0..values).find(|v| !compared.contains(v)).unwrap_or(0)
 }
 
-/// The pipes of a program, each port's by its number: those that a program does not have are the first two in turn.
+/// The pipes of a program, each port's by its number: those that a program does not have are the
+/// first two in turn.
 pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
     let mut own: Vec<Option<Pipe>> = Vec::new();
     let mut errors = Vec::new();

@@ -75,8 +75,8 @@ const INGRESS_HEADER: usize = 8;
 const INGRESS_TYPE: &str = "ingress_intrinsic_metadata_t";
 pub(crate) const EGRESS_TYPE: &str = "egress_intrinsic_metadata_t";
 
-/// A header of the program's with these values in it, by the names of its fields; one of zeros where the program does
-/// not have the type, and so looks at no field.
+/// A header of the program's with these values in it, by the names of its fields; one of zeros
+/// where the program does not have the type, and so looks at no field.
 fn compose(program: &Program, name: &str, length: usize, value: impl Fn(&str) -> u64) -> Vec<u8> {
     let Some((_, ty)) = program.header_types.iter().find(|(_, t)| t.name == name) else {
         return vec![0; length];
@@ -158,7 +158,8 @@ pub(crate) fn fill_ingress(gress: &Gress, frame: &mut Frame, port: u32, now_ns: 
     });
 }
 
-/// As [`egress`], for a control whose parser did not take the header; the packet is given besides the frame, which is its own.
+/// As [`egress`], for a control whose parser did not take the header; the packet is given besides
+/// the frame, which is its own.
 pub(crate) fn fill_egress(
     gress: &Gress,
     frame: &mut Frame,
@@ -182,7 +183,8 @@ pub(crate) fn error_bits(program: &Program, error: u32) -> u64 {
         "StackOutOfBounds" => 0x40,
         "PhvOwner" => 0x80,
         "MultiWrite" => 0x100,
-        // A select without a case that matches, `reject`, and errors of the program's own: no way on.
+        // A select without a case that matches, `reject`, and errors of the program's own: no way
+        // on.
         _ => NO_MATCH,
     }
 }

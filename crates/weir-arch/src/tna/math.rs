@@ -83,8 +83,8 @@ impl MathUnit {
         self.value(mantissa, exponent, x.width())
     }
 
-    /// The function of all numbers of so many bits, at most 64, that differ in the highest bit or the three behind it, in the
-    /// order of [`magnitude`](weir_ir::pipeline::magnitude).
+    /// The function of all numbers of so many bits, at most 64, that differ in the highest bit or
+    /// the three behind it, in the order of [`magnitude`](weir_ir::pipeline::magnitude).
     pub(crate) fn values(&self, width: u32) -> [u64; MAGNITUDES] {
         std::array::from_fn(|at| {
             let (mantissa, exponent) = match at / 8 {
@@ -95,8 +95,8 @@ impl MathUnit {
         })
     }
 
-    /// The function of a number with these four highest bits, the first at the position of the exponent. What does not fit is
-    /// all ones.
+    /// The function of a number with these four highest bits, the first at the position of the
+    /// exponent. What does not fit is all ones.
     fn value(&self, mantissa: usize, exponent: i64, width: u32) -> Bits {
         let (mantissa, exponent) = match self.shift < 0 && exponent % 2 != 0 {
             true => (mantissa / 2, exponent + 1),

@@ -40,8 +40,8 @@ pub(crate) const T2NA: Registration = Registration {
 
 const INGRESS_PORT: (&str, &str) = ("pipe0.ingress_intrinsic_metadata", "ingress_port");
 
-/// Where packets go, and whether a parser has taken the header in front of them. What else the architecture knows, it
-/// tells and does not ask.
+/// Where packets go, and whether a parser has taken the header in front of them. What else the
+/// architecture knows, it tells and does not ask.
 fn observes(_: &Program) -> Observer {
     const READ: [&str; 3] = ["_for_tm", "_for_deparser", "_for_output_port"];
     Box::new(|role, leaf| {

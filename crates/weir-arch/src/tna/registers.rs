@@ -58,7 +58,8 @@ pub(crate) struct Body {
     pub results: Vec<Vec<VarId>>,
 }
 
-/// What kind of action an extern type is: how many cells it sees is up to their width, where it sees more than one.
+/// What kind of action an extern type is: how many cells it sees is up to their width, where it
+/// sees more than one.
 enum Kind {
     Register,
     MinMax,
@@ -161,7 +162,8 @@ const MAX_INSTRUCTIONS: u64 = 1_000_000;
 
 /// Whether the actions that execute each other come to an end soon.
 pub(crate) fn check_nesting(program: &Program) -> Result<(), LoadError> {
-    // Of each action, by its number: how deep it is, and its instructions with those of the actions that it executes.
+    // Of each action, by its number: how deep it is, and its instructions with those of the actions
+    // that it executes.
     let mut known: HashMap<ExternId, (u32, u64)> = HashMap::new();
     for (id, instance) in program.externs.iter() {
         let (mut depth, mut instructions) = (1, 0u64);
@@ -195,7 +197,8 @@ pub(crate) fn check_nesting(program: &Program) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Where an action executes itself. Others that would execute it are declared behind it, so that it cannot name them.
+/// Where an action executes itself. Others that would execute it are declared behind it, so that it
+/// cannot name them.
 fn executes_itself(program: &Program, instance: &ExternInstance) -> Option<Loc> {
     let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());
     let insts = blocks.flat_map(|(_, block)| &block.insts);
@@ -335,8 +338,8 @@ fn range(index: u64, cells: u64) -> std::ops::Range<u64> {
     first..first.saturating_add(cells)
 }
 
-/// What an action sees of its cells: their scalars, or, of more than one cell, values of these widths that are made of them: the first
-/// cell is the lowest part of the first value.
+/// What an action sees of its cells: their scalars, or, of more than one cell, values of these
+/// widths that are made of them: the first cell is the lowest part of the first value.
 fn read(register: &RegisterArray, index: u64, cells: u64, values: &[u32]) -> Option<Vec<Bits>> {
     if cells == 1 {
         return register.read(index);
@@ -442,7 +445,8 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Runs an action on the cell, or on each, that the call is about. Where it does not run, its results are zero.
+    /// Runs an action on the cell, or on each, that the call is about. Where it does not run, its
+    /// results are zero.
     pub(super) fn register(&mut self, call: &RegisterCall, context: &mut CallContext<'_>) -> CallEffect {
         for slot in &mut *context.results {
             *slot = Bits::zero(slot.width());
@@ -481,7 +485,8 @@ impl TnaRuntime<'_> {
         self.execute(call, index, context)
     }
 
-    /// Runs an action on whether a member of a selector takes part in choices; nothing for one that is in no group.
+    /// Runs an action on whether a member of a selector takes part in choices; nothing for one that
+    /// is in no group.
     fn member(&mut self, call: &RegisterCall, member: u64, context: &mut CallContext<'_>) -> CallEffect {
         let profile = self.service.state.profile(call.register);
         let id = u32::try_from(member).ok();

@@ -25,7 +25,8 @@ pub(crate) struct Requests {
     pub generate: Option<Vec<u8>>,
 }
 
-/// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do not count.
+/// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do
+/// not count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Late {
     pub id: ExternId,
@@ -46,8 +47,8 @@ impl Late {
     }
 }
 
-/// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on extracted headers
-/// are taken away from it, and where it goes.
+/// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on
+/// extracted headers are taken away from it, and where it goes.
 #[derive(Debug, Clone)]
 struct Deposit {
     sum: u16,
@@ -228,7 +229,8 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// A field of the traffic manager's or the deparser's is as if nobody had set it; others are zero.
+    /// A field of the traffic manager's or the deparser's is as if nobody had set it; others are
+    /// zero.
     fn invalidate(&self, context: &mut CallContext<'_>) {
         let Some(ArgumentValue::InOut(vars)) = context.call.arguments.first().map(|a| &a.value) else {
             return;
@@ -322,7 +324,8 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Does something about the packet without so many of its bytes. The number is one of 32 bits that may be negative.
+    /// Does something about the packet without so many of its bytes. The number is one of 32 bits
+    /// that may be negative.
     fn without<R>(&mut self, less: u64, action: impl FnOnce(&mut Service<'_>) -> R) -> R {
         let all = self.service.bytes;
         self.service.bytes = adjusted(all, less);
@@ -463,7 +466,8 @@ pub(crate) fn adjusted(bytes: u64, less: u64) -> u64 {
     bytes.saturating_add_signed(-less)
 }
 
-/// The bytes of a header or struct that is emitted with a copy; fields of headers that are not valid count as well.
+/// The bytes of a header or struct that is emitted with a copy; fields of headers that are not
+/// valid count as well.
 fn header(argument: Option<&ArgValue>) -> Vec<u8> {
     let mut buffer = BitBuffer::new();
     argument

@@ -1,5 +1,5 @@
-//! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and t2na.p4; the roles are
-//! ours.
+//! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and
+//! t2na.p4; the roles are ours.
 
 use weir_ir::MatchKind;
 use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation, Other};
@@ -209,8 +209,8 @@ pub(crate) const T2NA: Target = Target {
     ..TNA
 };
 
-/// A block of which a program may have none: only the first pipe must be there, and of it all but the ghost; that, the
-/// package's type sees to, too.
+/// A block of which a program may have none: only the first pipe must be there, and of it all but
+/// the ghost; that, the package's type sees to, too.
 const fn optional(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
     BlockSpec {
         optional: true,

@@ -5,10 +5,11 @@ const INSTRUCTIONS: usize = 8;
 /// Bytes of the time that is written.
 const TIME: usize = 6;
 
-/// Follows the eight bytes in front of a packet, which are not sent: adds the time to a number and writes the sum
-/// somewhere; the checksum somewhere else is mended by what that has changed. Offsets are counted from the packet's
-/// first byte; a checksum at 0, or one that is 0, is none. Gives how many bytes are not sent; `None` if the packet is too short for
-/// that, which stays as it is.
+/// Follows the eight bytes in front of a packet, which are not sent: adds the time to a number and
+/// writes the sum somewhere; the checksum somewhere else is mended by what that has changed.
+/// Offsets are counted from the packet's first byte; a checksum at 0, or one that is 0, is none.
+/// Gives how many bytes are not sent; `None` if the packet is too short for that, which stays as it
+/// is.
 pub(super) fn update_delay(bytes: &mut [u8], now_ns: u64) -> Option<usize> {
     let (instructions, packet) = bytes.split_at_mut_checked(INSTRUCTIONS)?;
     let (checksum_at, time_at) = (usize::from(instructions[0]), usize::from(instructions[1]));
@@ -26,7 +27,8 @@ pub(super) fn update_delay(bytes: &mut [u8], now_ns: u64) -> Option<usize> {
     Some(INSTRUCTIONS)
 }
 
-/// Corrects a checksum for bytes that have changed, the first of them at an odd or even place (RFC 1624).
+/// Corrects a checksum for bytes that have changed, the first of them at an odd or even place (RFC
+/// 1624).
 fn mend(field: &mut [u8], at: usize, before: &[u8; TIME], after: &[u8; TIME]) {
     let checksum = u16::from_be_bytes([field[0], field[1]]);
     if checksum == 0 {

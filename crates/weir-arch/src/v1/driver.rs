@@ -57,9 +57,9 @@ impl Blocks {
 /// A program on v1model, run as simple_switch runs it.
 ///
 /// Where it goes further or elsewhere than simple_switch: a parser that finds no matching case sets
-/// `parser_error` to `NoMatch`; a clone's or replica's truncation and 8 priorities are real; the clone
-/// that a session sends to a single port has `egress_rid` 0; `HashAlgorithm.random` works; a failed
-/// `assert` drops the packet instead of ending the switch.
+/// `parser_error` to `NoMatch`; a clone's or replica's truncation and 8 priorities are real; the
+/// clone that a session sends to a single port has `egress_rid` 0; `HashAlgorithm.random` works; a
+/// failed `assert` drops the packet instead of ending the switch.
 pub struct V1Model {
     pub(crate) program: Arc<Program>,
     engines: Engines,
@@ -462,7 +462,8 @@ impl Architecture for V1Model {
         let known = self.program.vars.len();
         let mut sent_to = 0;
         for (var, value) in values {
-            // Variables of the pipeline alone come after the program's; the port is the only one here.
+            // Variables of the pipeline alone come after the program's; the port is the only one
+            // here.
             if var.index() < known {
                 state.frame.set(*var, value.clone());
             } else {

@@ -57,7 +57,8 @@ pub(crate) enum Op {
     },
     Hash,
     MarkToDrop,
-    /// `payload`: with the bytes the parser left. `header`: validity of the header the checksum is in.
+    /// `payload`: with the bytes the parser left. `header`: validity of the header the checksum is
+    /// in.
     VerifyChecksum {
         payload: bool,
         header: Option<VarId>,

@@ -37,8 +37,9 @@ fn looked_at(program: &Program) -> impl Iterator<Item = VarId> + '_ {
     })
 }
 
-/// What v1model reads: intrinsic metadata, what a field list keeps for a copy of the packet, and, where the program reads
-/// a packet's length, which headers count for it, and which headers that hold checksums are valid.
+/// What v1model reads: intrinsic metadata, what a field list keeps for a copy of the packet, and,
+/// where the program reads a packet's length, which headers count for it, and which headers that
+/// hold checksums are valid.
 pub(crate) fn observes(program: &Program) -> Observer {
     let length = program.shared_var("standard_metadata", "packet_length");
     let mut length_is_read = false;

@@ -225,8 +225,8 @@ impl V1Runtime<'_> {
         context.set(0, &Bits::new(64, base.wrapping_add(value).into()));
     }
 
-    /// The checksum of `(condition, data, checksum, algo)`, unless the condition is false or the header
-    /// it belongs in is invalid.
+    /// The checksum of `(condition, data, checksum, algo)`, unless the condition is false or the
+    /// header it belongs in is invalid.
     fn checksum(&self, payload: bool, header: Option<VarId>, context: &CallContext<'_>) -> Option<u64> {
         let frame: &Frame = &context.packet.frame;
         if context.number(0) == 0 || header.is_some_and(|valid| !frame.is_set(valid)) {
@@ -256,8 +256,8 @@ impl V1Runtime<'_> {
     }
 }
 
-/// Direct counters count and direct meters run on every hit, whatever the action does. What meters of other tables said
-/// stays: compiled code may be in one of their actions still.
+/// Direct counters count and direct meters run on every hit, whatever the action does. What meters
+/// of other tables said stays: compiled code may be in one of their actions still.
 fn direct(service: &mut Service<'_>, marks: &mut Marks, table: TableId, handle: EntryHandle) {
     let State { tables, resources, .. } = &mut *service.state;
     let Some(state) = tables.get(table.index()) else {

@@ -1,7 +1,9 @@
-//! Sums that follow each other become one, where folding paths has shown that nothing is between them.
+//! Sums that follow each other become one, where folding paths has shown that nothing is between
+//! them.
 //!
-//! The sum of what headers add is made header by header, as it depends on the packet which of them are valid. Of those that
-//! certainly are, an engine sums up all fields together: it folds the sum and turns its bytes round once.
+//! The sum of what headers add is made header by header, as it depends on the packet which of them
+//! are valid. Of those that certainly are, an engine sums up all fields together: it folds the sum
+//! and turns its bytes round once.
 
 use super::{CHECKSUM, SUM, SUM_WIDTH};
 use weir_ir::{ArgumentValue, BlockId, Body, Call, Header, InLeaf, Inst, InstKind, Operand, Program, Type, VarId};
@@ -57,8 +59,8 @@ fn width(program: &Program, leaf: &InLeaf) -> Option<u32> {
     }
 }
 
-/// Leaves out a sum of nothing yet at the beginning. Other zeros stay: whoever compares what is summed up with what was before finds
-/// each field at its place.
+/// Leaves out a sum of nothing yet at the beginning. Other zeros stay: whoever compares what is
+/// summed up with what was before finds each field at its place.
 fn without_empty_sum(program: &Program, inst: &mut Inst) {
     let Some(argument) = as_sum_mut(inst) else { return };
     let ArgumentValue::In(leaves) = &mut argument.value else {
@@ -73,8 +75,8 @@ fn without_empty_sum(program: &Program, inst: &mut Inst) {
     }
 }
 
-/// Where the sum that an instruction makes is summed up further and read nowhere else: the instruction that does, and what it sums up
-/// then.
+/// Where the sum that an instruction makes is summed up further and read nowhere else: the
+/// instruction that does, and what it sums up then.
 fn next_sum(program: &Program, body: &Body, id: BlockId, at: usize) -> Option<(usize, Vec<InLeaf>)> {
     let insts = &body.blocks[id].insts;
     let call = as_sum(&insts[at]).filter(|call| call.function == SUM)?;
@@ -115,7 +117,8 @@ fn variable(leaf: &InLeaf) -> Option<VarId> {
     }
 }
 
-/// Where in what a call sums up a variable is, if it begins at a 16-bit word and is as many of them.
+/// Where in what a call sums up a variable is, if it begins at a 16-bit word and is as many of
+/// them.
 fn position_of_word(program: &Program, call: &Call, var: VarId) -> Option<usize> {
     let mut at = 0u32;
     for (position, leaf) in call.inputs(0).iter().enumerate() {

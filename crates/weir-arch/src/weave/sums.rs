@@ -14,8 +14,8 @@ impl Weaver {
         sum
     }
 
-    /// Adds data to a sum of 16 bits, or the complement of each of its words; `None` where it depends on the packet which bits
-    /// make a word.
+    /// Adds data to a sum of 16 bits, or the complement of each of its words; `None` where it
+    /// depends on the packet which bits make a word.
     pub(crate) fn sum_up(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {
         // What headers add is summed up before, where they are valid.
         let mut parts = vec![InLeaf::Value(Operand::Var(sum))];

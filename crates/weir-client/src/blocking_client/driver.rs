@@ -1,8 +1,9 @@
 //! A runtime that is driven by whoever calls.
 //!
-//! A request that goes through a thread of the runtime costs two more wakes of threads, some 25 µs each on a virtual machine: as much
-//! as everything else about it. So the calling thread sends and hears by itself, and looks for the answer for a while before it
-//! sleeps. A thread of the driver's own hears what the target sends while nobody calls.
+//! A request that goes through a thread of the runtime costs two more wakes of threads, some 25 µs
+//! each on a virtual machine: as much as everything else about it. So the calling thread sends and
+//! hears by itself, and looks for the answer for a while before it sleeps. A thread of the driver's
+//! own hears what the target sends while nobody calls.
 
 use crate::Error;
 use std::future::poll_fn;
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-/// How long after the last call the driver's own thread takes over: with calls in quick succession it stays away.
+/// How long after the last call the driver's own thread takes over: with calls in quick succession
+/// it stays away.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// A runtime with one thread, which is any that calls.
@@ -24,7 +26,8 @@ pub struct Driver {
     shared: Arc<Shared>,
     /// How long a call looks for its answer before it sleeps.
     busy_poll: Duration,
-    /// Somebody looks. One is enough: several would take the processor from each other and from whoever answers.
+    /// Somebody looks. One is enough: several would take the processor from each other and from
+    /// whoever answers.
     looks: AtomicBool,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,7 +36,8 @@ pub struct Driver {
 struct Shared {
     runtime: Runtime,
     callers: Mutex<Callers>,
-    /// The driver's own thread has something else to do than to drive: it may be wanted, or is to end.
+    /// The driver's own thread has something else to do than to drive: it may be wanted, or is to
+    /// end.
     leave: Notify,
     ended: Condvar,
 }

@@ -1,7 +1,8 @@
 //! Entries of one table as CSV.
 //!
-//! The first line names the columns: keys, `priority`, `action`, parameters and other data. What is empty is not given; a column
-//! of the name of no parameter of a line's action is to be empty there.
+//! The first line names the columns: keys, `priority`, `action`, parameters and other data. What is
+//! empty is not given; a column of the name of no parameter of a line's action is to be empty
+//! there.
 //!
 //! ```csv
 //! hdr.ipv4.dst,action,port

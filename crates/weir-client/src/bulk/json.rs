@@ -186,7 +186,8 @@ fn value_from_json(table: &Arc<crate::Table>, field: &Field, json: &Json) -> Res
     }
 }
 
-/// Entries of a file with one JSON object per line; empty lines and such that begin with `#` are left out.
+/// Entries of a file with one JSON object per line; empty lines and such that begin with `#` are
+/// left out.
 #[derive(Debug)]
 pub struct JsonEntries<R> {
     schema: Arc<Schema>,

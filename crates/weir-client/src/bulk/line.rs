@@ -1,11 +1,12 @@
-//! Entries as words: on a command line, or a line of an `.entries` file as weir's switch reads them.
+//! Entries as words: on a command line, or a line of an `.entries` file as weir's switch reads
+//! them.
 //!
 //! ```text
 //! add ipv4_lpm hdr.ipv4.dst_addr:10.0.1.0/24 route(next_hop:0, port:1)
 //! ```
 //!
-//! On a command line: `ipv4_lpm hdr.ipv4.dst_addr=10.0.1.0/24 route next_hop=0 port=1`. Names of keys and parameters may be left
-//! out where the values come in the order of the program.
+//! On a command line: `ipv4_lpm hdr.ipv4.dst_addr=10.0.1.0/24 route next_hop=0 port=1`. Names of
+//! keys and parameters may be left out where the values come in the order of the program.
 
 use crate::entry::Entry;
 use crate::error::Error;
@@ -15,8 +16,8 @@ use std::io::BufRead;
 use std::sync::Arc;
 use weir_proto::custom_crc::CustomCrc;
 
-/// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data. `default` alone, in front,
-/// stands for the default entry.
+/// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data.
+/// `default` alone, in front, stands for the default entry.
 ///
 /// # Errors
 /// A word is neither; the error says which.
@@ -67,7 +68,8 @@ pub fn parse_words(table: &Arc<Table>, words: &[String]) -> Result<Entry, Error>
             continue;
         }
         let Some(key) = table.keys.get(keys_given).filter(|_| !is_default) else {
-            // What the action should have been called, says the table; without actions, what data there are.
+            // What the action should have been called, says the table; without actions, what data
+            // there are.
             table.action(word)?;
             return Err(wrong(table, &format!("`{word}` is no NAME=VALUE")));
         };
@@ -137,7 +139,8 @@ fn parse_data(field: &Field, text: &str) -> Result<crate::Value, Error> {
             while !rest.is_empty() {
                 let (one, behind) = match rest.strip_prefix('{').and_then(|r| r.split_once('}')) {
                     Some(found) => found,
-                    // A record may be written without braces where a comma separates it from the next.
+                    // A record may be written without braces where a comma separates it from the
+                    // next.
                     None => rest.split_once(',').unwrap_or((rest, "")),
                 };
                 records.push(record(field, parts, one)?);

@@ -24,8 +24,9 @@ pub struct SyncReport {
 }
 
 impl Client {
-    /// Makes a table hold these entries and no others, and changes only what is different: what a controller does after it
-    /// was away, or when the target was. Counters and times do not count as differences.
+    /// Makes a table hold these entries and no others, and changes only what is different: what a
+    /// controller does after it was away, or when the target was. Counters and times do not count
+    /// as differences.
     ///
     /// # Errors
     /// The target refuses to be read, a request as a whole fails, or an entry is of another table.

@@ -70,8 +70,8 @@ impl Client {
     /// Writes a batch in one request.
     ///
     /// # Errors
-    /// [`Error::Updates`] names the updates that have failed; [`Error::NotPrimary`] that another client controls the
-    /// target; [`Error::Rpc`] that it refuses the whole.
+    /// [`Error::Updates`] names the updates that have failed; [`Error::NotPrimary`] that another
+    /// client controls the target; [`Error::Rpc`] that it refuses the whole.
     pub async fn write(&self, batch: &Batch) -> Result<(), Error> {
         self.write_numbered(batch, 0).await
     }
@@ -184,7 +184,8 @@ impl Client {
         Ok(writer.out)
     }
 
-    /// Takes all entries of a table away; of BF Runtime its default entry becomes the program's own, too.
+    /// Takes all entries of a table away; of BF Runtime its default entry becomes the program's
+    /// own, too.
     ///
     /// # Errors
     /// The table cannot be emptied, or the target refuses.
@@ -219,7 +220,8 @@ impl Client {
         Ok(())
     }
 
-    /// BF Runtime: an operation on a whole table, such as `SyncCounters`. It is done when this returns.
+    /// BF Runtime: an operation on a whole table, such as `SyncCounters`. It is done when this
+    /// returns.
     ///
     /// # Errors
     /// The table has no such operation, or the target refuses.

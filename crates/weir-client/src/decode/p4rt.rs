@@ -100,8 +100,8 @@ fn param<'a>(mut reader: Reader<'a>) -> Result<(u32, RawData<'a>), Broken> {
     Ok((id, RawData::Bytes(bytes)))
 }
 
-/// The value of a field. Data that a table does not have (counters of bytes where packets are counted) are told by targets all
-/// the same.
+/// The value of a field. Data that a table does not have (counters of bytes where packets are
+/// counted) are told by targets all the same.
 pub fn value(table: &Table, field: &Field, raw: RawData<'_>) -> Result<Value, String> {
     Ok(match raw {
         RawData::Bytes(bytes) => match field.ty {

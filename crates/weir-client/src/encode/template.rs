@@ -1,7 +1,8 @@
 //! Entries of one shape, encoded once: afterwards only the numbers are replaced.
 //!
-//! A controller that writes the same kind of entry a million times spends its time on putting messages together. A template
-//! is the finished message; writing an entry is a copy of some ninety bytes and a few stores.
+//! A controller that writes the same kind of entry a million times spends its time on putting
+//! messages together. A template is the finished message; writing an entry is a copy of some ninety
+//! bytes and a few stores.
 
 use super::Operation;
 use crate::entry::Entry;
@@ -48,10 +49,11 @@ pub struct Cell {
     offset: usize,
 }
 
-/// An update of an entry of one shape: a table, an operation and an action; the numbers are still to be given.
+/// An update of an entry of one shape: a table, an operation and an action; the numbers are still
+/// to be given.
 ///
-/// Its [cells](Template::cells) are, in this order: those of each key (one for exact and optional keys, two for others), the
-/// priority if the table has one, and the parameters of the action.
+/// Its [cells](Template::cells) are, in this order: those of each key (one for exact and optional
+/// keys, two for others), the priority if the table has one, and the parameters of the action.
 #[derive(Debug, Clone)]
 pub struct Template {
     table: Arc<Table>,
@@ -62,11 +64,12 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template for entries of a table with an action; without one for operations that need none, such as deleting.
+    /// A template for entries of a table with an action; without one for operations that need none,
+    /// such as deleting.
     ///
     /// # Errors
-    /// The table has no such action, or no entries with a match; a key or parameter has more than 128 bits or is no
-    /// number; P4Runtime has no such operation.
+    /// The table has no such action, or no entries with a match; a key or parameter has more than
+    /// 128 bits or is no number; P4Runtime has no such operation.
     pub fn new(table: &Arc<Table>, operation: Operation, action: Option<&str>) -> Result<Template, Error> {
         let action = action.map(|name| table.action(name)).transpose()?;
         let params = action.and_then(|a| table.actions.get(a)).map_or(&[][..], |a| &a.params);
@@ -138,7 +141,8 @@ impl Template {
         });
     }
 
-    /// Cells of a key, and the numbers of the fields they are in: the match and, of prefixes, the length.
+    /// Cells of a key, and the numbers of the fields they are in: the match and, of prefixes, the
+    /// length.
     fn key_cells(&mut self, kind: MatchKind, place: usize, width: u32) {
         match kind {
             MatchKind::Exact => self.cell(CellKind::Exact, place, width),
@@ -244,8 +248,8 @@ impl Template {
         })
     }
 
-    /// Appends the update with these numbers. `false`, and nothing is appended: the template cannot say it, which
-    /// [`Template::entry`] can.
+    /// Appends the update with these numbers. `false`, and nothing is appended: the template cannot
+    /// say it, which [`Template::entry`] can.
     ///
     /// # Errors
     /// There are more or fewer numbers than cells, or one does not fit.
@@ -373,7 +377,8 @@ impl Template {
     }
 }
 
-/// The match of a key with numbers to be replaced. `fields`: numbers of the kinds exact, ternary, LPM, range and optional.
+/// The match of a key with numbers to be replaced. `fields`: numbers of the kinds exact, ternary,
+/// LPM, range and optional.
 fn key_slots(w: &mut Writer, kind: MatchKind, width: u32, fields: [u32; 5]) -> Result<(), Error> {
     let length = width.div_ceil(8) as usize;
     let [exact, ternary, lpm, range, optional] = fields;

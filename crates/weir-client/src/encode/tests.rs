@@ -1,4 +1,5 @@
-//! What is written by hand is what prost reads, templates say what entries say, and what is written is read back.
+//! What is written by hand is what prost reads, templates say what entries say, and what is written
+//! is read back.
 
 use super::*;
 use crate::schema::{Field, Key, Kind, MatchKind, Schema, Scope, Type};

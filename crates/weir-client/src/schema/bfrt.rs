@@ -15,7 +15,8 @@ pub enum SchemaError {
 const PRIORITY: &str = "$MATCH_PRIORITY";
 
 impl Schema {
-    /// The schema of a program by its `bfrt.json`, and that of the tables that the device has with any program.
+    /// The schema of a program by its `bfrt.json`, and that of the tables that the device has with
+    /// any program.
     #[must_use]
     pub fn from_bfrt(program: &str, documents: &[info::BfrtInfo]) -> Schema {
         let tables = documents.iter().flat_map(|d| &d.tables).map(table).collect();

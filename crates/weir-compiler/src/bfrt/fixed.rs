@@ -1,8 +1,11 @@
-//! Tables that every device has, whatever program it runs: ports, replication, mirror sessions, packet generator, queues, device.
+//! Tables that every device has, whatever program it runs: ports, replication, mirror sessions,
+//! packet generator, queues, device.
 //!
-//! Their names, numbers, fields, types and choices are those of the reference's drivers, so that clients written for these find
-//! everything. Of the traffic manager there is what weir's has a meaning for: rates of ports, and what queues hold and refuse. Memory
-//! in cells, pools, flow control and schedulers' weights are left out, as are snapshots: weir has no stages to take them of.
+//! Their names, numbers, fields, types and choices are those of the reference's drivers, so that
+//! clients written for these find everything. Of the traffic manager there is what weir's has a
+//! meaning for: rates of ports, and what queues hold and refuse. Memory in cells, pools, flow
+//! control and schedulers' weights are left out, as are snapshots: weir has no stages to take them
+//! of.
 //!
 //! Source: the device tables in p4lang/open-p4studio, `pkgsrc/bf-drivers/src/bf_rt`.
 //!
@@ -38,7 +41,8 @@ pub enum Chip {
 }
 
 impl Chip {
-    /// The chip that a program is for. Programs of architectures without chips are taken to be for the first.
+    /// The chip that a program is for. Programs of architectures without chips are taken to be for
+    /// the first.
     #[must_use]
     pub fn of(program: &Program) -> Self {
         if program.target == "t2na" {

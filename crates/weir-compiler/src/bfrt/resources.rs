@@ -35,7 +35,8 @@ pub(super) fn port_metadata_name(parser: &str) -> String {
 }
 
 impl Generator<'_> {
-    /// Fields that direct resources add to a table; `next_id` is for those without a number of their own.
+    /// Fields that direct resources add to a table; `next_id` is for those without a number of
+    /// their own.
     pub(super) fn direct_resources(&mut self, table: &Table, mut next_id: u32, described: &mut info::Table) {
         for &id in &table.direct {
             let instance = &self.program.externs[id];
@@ -247,8 +248,8 @@ impl Generator<'_> {
         }
     }
 
-    /// The values that a type consists of: names below it and types. A value without a name is `f1`, parts of a tuple are
-    /// `f1`, `f2` and so on.
+    /// The values that a type consists of: names below it and types. A value without a name is
+    /// `f1`, parts of a tuple are `f1`, `f2` and so on.
     fn leaves(&mut self, ty: &TypeSpec, of: &str, loc: Loc) -> Vec<(String, info::FieldType)> {
         let mut found = Vec::new();
         if gather(ty, "", &mut found) {

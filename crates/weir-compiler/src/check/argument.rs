@@ -1,5 +1,5 @@
-//! The arguments of a call: which overload they fit, which parameter each belongs to, and what they make of
-//! the type parameters.
+//! The arguments of a call: which overload they fit, which parameter each belongs to, and what they
+//! make of the type parameters.
 
 use super::{CallInfo, Callee, Checker, DefKind, FunctionKind, Param, Signature};
 use crate::types::{Ty, TyKind};
@@ -154,7 +154,8 @@ impl<'a> Checker<'a> {
             let name = self.show(*parameter);
             match self.kind(ty) {
                 TyKind::Infer(_) => {
-                    // What only the context of the call can tell may still be found out by an assignment.
+                    // What only the context of the call can tell may still be found out by an
+                    // assignment.
                     let in_result = self
                         .info
                         .types
@@ -234,8 +235,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Types the arguments and checks them against the parameters. Returns, for each parameter, the index of
-    /// its argument.
+    /// Types the arguments and checks them against the parameters. Returns, for each parameter, the
+    /// index of its argument.
     pub(super) fn arguments(
         &mut self,
         signature: &Signature<'a>,
@@ -455,7 +456,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A call of an extern function with constant arguments: whoever knows the extern can evaluate it.
+    /// A call of an extern function with constant arguments: whoever knows the extern can evaluate
+    /// it.
     pub(super) fn is_extern_call(&self, expr: &Expr) -> bool {
         let ExprKind::Call { arguments, .. } = &expr.kind else {
             return false;

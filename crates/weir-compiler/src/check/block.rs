@@ -281,7 +281,10 @@ impl<'a> Checker<'a> {
                 let set = self.info.types.set(u);
                 matches!(self.kind(given), TyKind::Set(_)) && self.coerces(given, set)
             })
-            || matches!((self.kind(given), self.kind(ty)), (TyKind::Set(inner), TyKind::Struct(..)) if self.component_types(inner).len() == 1);
+            || match (self.kind(given), self.kind(ty)) {
+                (TyKind::Set(inner), TyKind::Struct(..)) => self.component_types(inner).len() == 1,
+                _ => false,
+            };
         let unwrapped = match self.kind(given) {
             TyKind::Set(inner) => {
                 let parts = self.component_types(inner);

@@ -756,7 +756,7 @@ impl<'a> Checker<'a> {
         let before = self.diagnostics.list().len();
         let order = self.arguments(&signatures[chosen], &map, arguments, true);
         if self.diagnostics.list().len() == before {
-            // A package may leave open what belongs to optional blocks, not what belongs to a default.
+            // A package may leave parts of optional blocks open, but none of a default.
             let defaulted = signatures[chosen]
                 .params
                 .iter()

@@ -55,8 +55,8 @@ pub(crate) const MAX_SHIFT: u64 = 1 << 16;
 const MAX_STRING: usize = 1 << 16;
 
 impl<'a> Checker<'a> {
-    /// The value of a constant expression that has been checked; `None` where it is not constant or depends
-    /// on a constructor parameter.
+    /// The value of a constant expression that has been checked; `None` where it is not constant or
+    /// depends on a constructor parameter.
     pub(super) fn eval(&mut self, expr: &'a Expr) -> Option<Const> {
         let ty = self.info.ty(expr);
         match &expr.kind {

@@ -115,8 +115,9 @@ impl<'a> Checker<'a> {
             let kind = self.kind(to);
             if matches!(kind, TyKind::Bit(_) | TyKind::Int(_)) {
                 let wrapped = super::constant::wrap(v, &kind);
-                let harmless = wrapped == *v
-                    || matches!(&kind, TyKind::Bit(w) if *v == &wrapped - (BigInt::one() << *w) && v.magnitude().bits() <= u64::from(*w));
+                let is_negative_number =
+                    |w: u32| *v == &wrapped - (BigInt::one() << w) && v.magnitude().bits() <= u64::from(w);
+                let harmless = wrapped == *v || matches!(&kind, TyKind::Bit(w) if is_negative_number(*w));
                 if !harmless {
                     let shown = self.show(to);
                     self.report(Diagnostic::warning(

@@ -8,8 +8,8 @@ use weir_syntax::ast::{Direction, Expr, ExprKind, Ident};
 use weir_syntax::diagnostic::Diagnostic;
 
 impl<'a> Checker<'a> {
-    /// Types an expression. `expected` is a hint: it gives literals and generic calls a type, but nothing
-    /// is checked against it.
+    /// Types an expression. `expected` is a hint: it gives literals and generic calls a type, but
+    /// nothing is checked against it.
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<Ty>) -> Ty {
         let ty = self.expr_kind(expr, expected);
         if let Some(slot) = self.info.expr_types.get_mut(expr.id.0 as usize) {
@@ -18,8 +18,8 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    /// Types an expression that stands where a value of type `to` is expected; reports where it cannot be
-    /// converted. Returns the type it has, or unknown.
+    /// Types an expression that stands where a value of type `to` is expected; reports where it
+    /// cannot be converted. Returns the type it has, or unknown.
     pub(super) fn expr_as(&mut self, expr: &'a Expr, to: Ty, what: &str) -> Ty {
         let given = self.expr_of_type(expr, to, what);
         if given == Types::INTEGER
@@ -595,8 +595,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the compiler can know the value: literals, constants, constructor parameters, instances, and
-    /// what is computed from them.
+    /// Whether the compiler can know the value: literals, constants, constructor parameters,
+    /// instances, and what is computed from them.
     pub(super) fn is_constant(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Bool(_)
@@ -646,7 +646,10 @@ impl<'a> Checker<'a> {
                     matches!(b, MaxSizeInBits | MaxSizeInBytes | MinSizeInBits | MinSizeInBytes)
                 }
                 Some(Callee::Function(f)) => {
-                    let makes_instance = matches!(&self.def(f).kind, DefKind::Function(s) if matches!(self.info.types.get(s.result), TyKind::Extern(..)));
+                    let makes_instance = match &self.def(f).kind {
+                        DefKind::Function(s) => matches!(self.info.types.get(s.result), TyKind::Extern(..)),
+                        _ => false,
+                    };
                     (&*self.def(f).name == "static_assert" || makes_instance)
                         && arguments.iter().all(|a| self.is_constant(&a.value))
                 }

@@ -1,11 +1,11 @@
-//! The type checker: names, types, calls and constants, and every rule of the language that does not
-//! depend on how a generic piece of code is instantiated.
+//! The type checker: names, types, calls and constants, and every rule of the language that does
+//! not depend on how a generic piece of code is instantiated.
 //!
 //! [`check`] walks the tree once, in order, because P4 wants names declared before they are used.
 //! What it finds out is kept beside the tree in [`Checked`]: the type of each expression, the
 //! declaration each name refers to, and for each call what is called and which argument belongs to
-//! which parameter. It never stops at a mistake: what cannot be typed gets [`TyKind::Unknown`], which
-//! agrees with everything, so that one mistake is reported once.
+//! which parameter. It never stops at a mistake: what cannot be typed gets [`TyKind::Unknown`],
+//! which agrees with everything, so that one mistake is reported once.
 
 mod access;
 mod argument;
@@ -323,7 +323,8 @@ impl<'a> Checked<'a> {
         &self.defs[id.0 as usize]
     }
 
-    /// The package of the target that `main` is an instance of: it has the name, and parameters for all blocks.
+    /// The package of the target that `main` is an instance of: it has the name, and parameters for
+    /// all blocks.
     #[must_use]
     pub fn main_package(&self, target: &weir_ir::target::Target) -> Option<&'static weir_ir::target::PackageSpec> {
         let DefKind::Instance { ty, .. } = &self.def(self.main?).kind else {

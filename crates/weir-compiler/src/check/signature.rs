@@ -35,7 +35,8 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    /// Resolves parameters and declares them in the innermost scope, which becomes a scope of parameters.
+    /// Resolves parameters and declares them in the innermost scope, which becomes a scope of
+    /// parameters.
     pub(super) fn parameters(&mut self, list: &'a [Parameter], owner: Owner) -> Vec<Param<'a>> {
         if let Some(scope) = self.scopes.last_mut() {
             scope.holds_parameters = true;
@@ -46,7 +47,10 @@ impl<'a> Checker<'a> {
         list.iter()
             .map(|parameter| {
                 // A parameter with the name of a type parameter of the same declaration.
-                let outer = depth.checked_sub(2).and_then(|d| self.scopes[d].names.get(&parameter.name.name)).and_then(|d| d.first());
+                let scope = depth.checked_sub(2).map(|d| &self.scopes[d]);
+                let outer = scope
+                    .and_then(|scope| scope.names.get(&parameter.name.name))
+                    .and_then(|found| found.first());
                 if let Some(&other) = outer.filter(|&&d| depth > 2 && matches!(self.def(d).kind, DefKind::Alias(_))) {
                     let before = self.def(other).span;
                     self.report(
@@ -72,7 +76,11 @@ impl<'a> Checker<'a> {
                 let def = self.declare(
                     &parameter.name,
                     &parameter.annotations,
-                    DefKind::Parameter { ty, direction: parameter.direction, is_constructor: matches!(owner, Owner::Constructor | Owner::BlockConstructor) },
+                    DefKind::Parameter {
+                        ty,
+                        direction: parameter.direction,
+                        is_constructor: matches!(owner, Owner::Constructor | Owner::BlockConstructor),
+                    },
                 );
                 Param {
                     name: parameter.name.clone(),
@@ -184,8 +192,8 @@ impl<'a> Checker<'a> {
             TyKind::Struct(..) | TyKind::Stack(..) | TyKind::Tuple(_) | TyKind::Error | TyKind::Varbit(_)
                 if owner == Owner::Action && !directed && !self.may_come_from_control_plane(ty) =>
             {
-                // The reference accepts aggregates and leaves them to back ends; they cannot be set by
-                // a table entry, which is checked where a table uses the action.
+                // The reference accepts aggregates and leaves them to back ends; they cannot be set
+                // by a table entry, which is checked where a table uses the action.
             }
             _ => {}
         }

@@ -325,8 +325,8 @@ impl<'a> Checker<'a> {
         self.call_of_listed_action(table, action, arguments, value.span, true);
     }
 
-    /// Arguments of a listed action in an entry or as default: those with direction must repeat what the
-    /// list says, the others are constants.
+    /// Arguments of a listed action in an entry or as default: those with direction must repeat
+    /// what the list says, the others are constants.
     fn call_of_listed_action(
         &mut self,
         table: DefId,

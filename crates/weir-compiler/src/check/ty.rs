@@ -284,7 +284,8 @@ impl<'a> Checker<'a> {
                 return self.type_error(ty.span, message);
             }
             None if count == 0 => Vec::new(),
-            // Left to inference where a value is constructed; elsewhere an error, see `complete_type`.
+            // Left to inference where a value is constructed; elsewhere an error, see
+            // `complete_type`.
             None => return self.generic_without_arguments(def, count),
         };
         if given.iter().any(|&g| self.mentions(g, def)) {
@@ -375,8 +376,8 @@ impl<'a> Checker<'a> {
         self.apply_type(def, fresh)
     }
 
-    /// The type with everything that is to be inferred, and every type parameter, replaced by something new
-    /// to be inferred: a signature is used by many calls, each with types of its own.
+    /// The type with everything that is to be inferred, and every type parameter, replaced by
+    /// something new to be inferred: a signature is used by many calls, each with types of its own.
     pub(super) fn freshen(&mut self, ty: Ty) -> Ty {
         let mut open = Vec::new();
         self.info.types.collect(

@@ -115,8 +115,8 @@ impl<'a> Checker<'a> {
                 .all(|(a, b)| a.direction == b.direction && self.unify(a.ty, b.ty))
     }
 
-    /// Whether a value of type `from` may stand where one of type `to` is expected: they are equal, or the
-    /// language converts implicitly.
+    /// Whether a value of type `from` may stand where one of type `to` is expected: they are equal,
+    /// or the language converts implicitly.
     pub(super) fn coerces(&mut self, from: Ty, to: Ty) -> bool {
         let (from, to) = (self.info.types.shallow(from), self.info.types.shallow(to));
         if from == to {

@@ -110,8 +110,8 @@ impl Lowerer<'_, '_> {
         }
     }
 
-    /// A token's text; the name of a constant number is replaced by the number, since whoever reads the
-    /// annotation later (`@field_list(MY_LIST)`) knows no names.
+    /// A token's text; the name of a constant number is replaced by the number, since whoever reads
+    /// the annotation later (`@field_list(MY_LIST)`) knows no names.
     fn annotation_token(&self, token: &ast::AnnotationToken) -> String {
         let constant = self
             .checked
@@ -207,8 +207,8 @@ impl Lowerer<'_, '_> {
         self.annotations(list)
     }
 
-    /// The control-plane name of something declared here: the path of what is around it, then its own name or
-    /// what `@name` says; a leading dot in `@name` starts from the top.
+    /// The control-plane name of something declared here: the path of what is around it, then its
+    /// own name or what `@name` says; a leading dot in `@name` starts from the top.
     pub(super) fn control_name(&self, declared: &str, annotations: &[ast::Annotation]) -> String {
         let local = name_annotation(annotations).unwrap_or_else(|| declared.to_string());
         if let Some(absolute) = local.strip_prefix('.') {

@@ -143,7 +143,8 @@ impl<'a> Lowerer<'a, '_> {
 
     /// Evaluates arguments from left to right; places keep the indices they have now.
     pub(super) fn pass(&mut self, params: &[Param<'a>], arguments: &'a [ast::Argument], info: &CallInfo) -> Arguments {
-        // Arguments are evaluated as they are written, which with names need not be in order of the parameters.
+        // Arguments are evaluated as they are written, which with names need not be in order of the
+        // parameters.
         let mut order: Vec<usize> = (0..params.len()).collect();
         order.sort_by_key(|&i| info.arguments.get(i).copied().flatten());
         let mut passed: Vec<Passed> = params.iter().map(|_| Passed::Omitted).collect();
@@ -195,9 +196,9 @@ impl<'a> Lowerer<'a, '_> {
         place.leaves(&mut vars, &self.header_valid()).then_some(vars)
     }
 
-    /// Binds parameters and lowers a body in place of a call. `may_alias`: the body cannot reach the
-    /// arguments other than by its parameters, so a parameter may be its argument where no other
-    /// argument overlaps it.
+    /// Binds parameters and lowers a body in place of a call. `may_alias`: the body cannot reach
+    /// the arguments other than by its parameters, so a parameter may be its argument where no
+    /// other argument overlaps it.
     pub(super) fn inline(
         &mut self,
         params: &[Param<'a>],
@@ -462,7 +463,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// Arguments are evaluated with the caller's type parameters, but have the callee's parameter types.
+    /// Arguments are evaluated with the caller's type parameters, but have the callee's parameter
+    /// types.
     fn pass_outer(&mut self, signature: &Signature<'a>, arguments: &'a [ast::Argument], info: &CallInfo) -> Arguments {
         self.pass(&signature.params, arguments, info)
     }

@@ -68,13 +68,14 @@ impl<'a> Lowerer<'a, '_> {
         self.program.tables[state.id].const_entries = p.is_const;
     }
 
-    /// Priorities as the IR has them, the larger wins. `const entries` go in source order; others have
-    /// the number they are given, or count in steps of `priority_delta` (P4_16 1.2.5, section 14.2.1.4).
+    /// Priorities as the IR has them, the larger wins. `const entries` go in source order; others
+    /// have the number they are given, or count in steps of `priority_delta` (P4_16 1.2.5, section
+    /// 14.2.1.4).
     pub(super) fn priorities(&mut self, ast: &'a ast::Table, entries: &'a [TableEntry], is_const: bool) -> Vec<u32> {
         let count = entries.len() as u32;
         if is_const {
-            // In source order, but for the old `@priority(n)`: the smaller number goes first, and an entry
-            // without one has its position for a number.
+            // In source order, but for the old `@priority(n)`: the smaller number goes first, and
+            // an entry without one has its position for a number.
             let number = |(i, e): (usize, &TableEntry)| annotated_priority(e).unwrap_or(i as u32 + 1);
             let mut order: Vec<(u32, usize)> = entries.iter().enumerate().map(|(i, e)| (number((i, e)), i)).collect();
             order.sort();

@@ -91,7 +91,8 @@ impl<'a> Lowerer<'a, '_> {
         self.convert(value, from, to)
     }
 
-    /// Values of several expressions from left to right, none changed by the evaluation of a later one.
+    /// Values of several expressions from left to right, none changed by the evaluation of a later
+    /// one.
     pub(super) fn in_order(&mut self, expressions: impl Iterator<Item = &'a Expr>) -> Vec<Val> {
         let expressions: Vec<&'a Expr> = expressions.collect();
         let mut values = Vec::with_capacity(expressions.len());

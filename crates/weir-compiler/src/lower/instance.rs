@@ -256,8 +256,8 @@ impl<'a> Lowerer<'a, '_> {
         self.write(&place, &value);
     }
 
-    /// Enters an instance: what its constructor parameters and local declarations stand for. Returns what
-    /// must be given to [`Self::leave`].
+    /// Enters an instance: what its constructor parameters and local declarations stand for.
+    /// Returns what must be given to [`Self::leave`].
     pub(super) fn enter(&mut self, instance: &Rc<BlockInstance>, locals: &'a [ast::Declaration]) -> String {
         let outer = std::mem::replace(&mut self.path, instance.path.clone());
         self.substitution.extend(instance.types.iter().copied());
@@ -289,8 +289,8 @@ impl<'a> Lowerer<'a, '_> {
         self.path = outer;
     }
 
-    /// The entry of the table whose action is being lowered, if an instance is direct to that table, or was made of one
-    /// that is.
+    /// The entry of the table whose action is being lowered, if an instance is direct to that
+    /// table, or was made of one that is.
     pub(super) fn entry_of(&self, id: ExternId) -> Option<VarId> {
         let (table, _) = self.current_table.as_ref()?;
         let direct = &self.program.tables[table.id].direct;
@@ -311,7 +311,8 @@ impl<'a> Lowerer<'a, '_> {
             let (TyKind::Parser(def, parts) | TyKind::Control(def, parts)) = self.kind(named) else {
                 return None;
             };
-            // Every direct application of a type in one block is one instance, named after the type.
+            // Every direct application of a type in one block is one instance, named after the
+            // type.
             let name = self.checked.defs[def.0 as usize].name.to_string();
             let path = self.control_name(&name, &[]);
             if let Some(known) = self.direct_instances.get(&(path.clone(), def)) {

@@ -1,9 +1,10 @@
 //! From the checked tree to the pipeline IR.
 //!
-//! Everything that a program only says at compile time happens here: `main` is instantiated, constructor
-//! parameters and type parameters get their values, and sub-parsers, sub-controls, functions and actions
-//! are inlined where they are used (P4 has no recursion). Structs, headers and stacks become trees of
-//! scalar variables ([`value::Place`]); what is left are basic blocks over scalars.
+//! Everything that a program only says at compile time happens here: `main` is instantiated,
+//! constructor parameters and type parameters get their values, and sub-parsers, sub-controls,
+//! functions and actions are inlined where they are used (P4 has no recursion). Structs, headers
+//! and stacks become trees of scalar variables ([`value::Place`]); what is left are basic blocks
+//! over scalars.
 
 mod annotation;
 mod block;
@@ -73,7 +74,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     error_codes: FxHashMap<String, u32>,
     /// Prefix of control-plane names here; empty at the top level.
     path: String,
-    /// What names begin with that control planes tell the pipelines of a switch apart by; mostly empty.
+    /// What names begin with that control planes tell the pipelines of a switch apart by; mostly
+    /// empty.
     pipeline: String,
     body: Body,
     current: BlockId,

@@ -38,7 +38,12 @@ impl Lowerer<'_, '_> {
         let mut globals: Vec<_> = self.globals.iter().copied().filter(|&g| g != main).collect();
         globals.sort();
         for global in globals {
-            let is_extern = matches!(self.def_kind(global), DefKind::Instance { ty, .. } if matches!(self.checked.types.get(*ty), crate::types::TyKind::Extern(..)));
+            let is_extern = match self.def_kind(global) {
+                DefKind::Instance { ty, .. } => {
+                    matches!(self.checked.types.get(*ty), crate::types::TyKind::Extern(..))
+                }
+                _ => false,
+            };
             if is_extern {
                 self.entity(global);
             }
@@ -49,7 +54,8 @@ impl Lowerer<'_, '_> {
         let mut used: Vec<Rc<BlockInstance>> = Vec::new();
         for spec in package.blocks {
             match find_block(&arguments, spec.path) {
-                // One package given for two parameters is the same blocks with the same tables: they are there once.
+                // One package given for two parameters is the same blocks with the same tables:
+                // they are there once.
                 Some(instance) if spec.optional && used.iter().any(|u| Rc::ptr_eq(u, &instance)) => {}
                 Some(instance) => {
                     let of = spec.path.first().and_then(|p| arguments.argument(p));
@@ -148,8 +154,8 @@ impl Lowerer<'_, '_> {
             };
             self.bindings.insert(param.def, Entity::Place(place));
         }
-        // The control-plane name of a block of the package is that of its declaration; the reference
-        // compiler does not ask its `@name`.
+        // The control-plane name of a block of the package is that of its declaration; the
+        // reference compiler does not ask its `@name`.
         let path = self.of_pipeline(&name);
         let root = Rc::new(BlockInstance {
             def: instance.def,
@@ -213,8 +219,8 @@ fn is_package(value: Option<&Val>, package: &Rc<PackageInstance>) -> bool {
     matches!(value, Some(Val::Object(Object::Package(p))) if Rc::ptr_eq(p, package))
 }
 
-/// The pipelines of a switch and what control planes call them, where there are several; else names need not tell them
-/// apart. One made in place is called after its parameter.
+/// The pipelines of a switch and what control planes call them, where there are several; else names
+/// need not tell them apart. One made in place is called after its parameter.
 fn pipelines(spec: &PackageSpec, switch: &PackageInstance) -> Vec<(Rc<PackageInstance>, String)> {
     let mut found: Vec<(Rc<PackageInstance>, String)> = Vec::new();
     for parameter in spec.pipelines {

@@ -52,8 +52,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// A property that neither the language nor the architecture has is for tools, or a slip of the pen: who annotates
-    /// it means it.
+    /// A property that neither the language nor the architecture has is for tools, or a slip of the
+    /// pen: who annotates it means it.
     fn unknown_property(&mut self, property: &'a ast::TableProperty) {
         if !property.annotations.is_empty() {
             return;
@@ -207,8 +207,8 @@ impl<'a> Lowerer<'a, '_> {
         self.program.tables[state.id].direct.push(id);
     }
 
-    /// An instance constructed in place has the name that the property gives it (as it stands, no path before it), else
-    /// the table's name.
+    /// An instance constructed in place has the name that the property gives it (as it stands, no
+    /// path before it), else the table's name.
     fn name_after(&mut self, id: ExternId, ast: &'a ast::Table, property: &'a [ast::Annotation]) {
         let annotations = self
             .checked
@@ -266,7 +266,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// Reports, when every table is known, instances with a value per entry that have no entries, and calls that have none.
+    /// Reports, when every table is known, instances with a value per entry that have no entries,
+    /// and calls that have none.
     pub(super) fn check_direct(&mut self) {
         self.note_what_hits_execute();
         let calls = std::mem::take(&mut self.direct_calls);

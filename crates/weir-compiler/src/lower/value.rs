@@ -180,8 +180,8 @@ impl Val {
         Val::Struct(Rc::new(values.into_iter().map(|v| (empty.clone(), v)).collect()))
     }
 
-    /// Every scalar in order; a header's validity comes before its fields, a stack's next index after its
-    /// elements.
+    /// Every scalar in order; a header's validity comes before its fields, a stack's next index
+    /// after its elements.
     pub fn leaves(&self, to: &mut Vec<Operand>) {
         match self {
             Val::Scalar(operand) => to.push(operand.clone()),
@@ -226,7 +226,8 @@ impl Val {
 }
 
 impl Place {
-    /// Every variable in the order of [`Val::leaves`]; `None` where the place is not simply variables.
+    /// Every variable in the order of [`Val::leaves`]; `None` where the place is not simply
+    /// variables.
     pub fn leaves(&self, to: &mut Vec<VarId>, header: &dyn Fn(HeaderId) -> VarId) -> bool {
         match self {
             Place::Var(v) => {

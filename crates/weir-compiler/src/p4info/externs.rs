@@ -19,7 +19,8 @@ fn resource(control: ControlSpec, instance: &ExternInstance) -> Option<Resource>
     Some(control.resource(&instance.type_name)?.kind)
 }
 
-/// The kind of object that an instance is described as. A direct resource that no table has is none.
+/// The kind of object that an instance is described as. A direct resource that no table has is
+/// none.
 pub(super) fn kind(control: ControlSpec, program: &Program, owners: &Owners<'_>, id: ExternId) -> Option<Kind> {
     Some(match resource(control, &program.externs[id])? {
         Resource::Counter => Kind::Counter,
@@ -67,8 +68,8 @@ pub(super) fn owners(program: &Program) -> Owners<'_> {
     owners
 }
 
-/// The types that the program sends by a call of the digest function, with their names and where. A type
-/// without a name gets a number.
+/// The types that the program sends by a call of the digest function, with their names and where. A
+/// type without a name gets a number.
 pub(crate) fn digest_calls(control: ControlSpec, program: &Program) -> Vec<(String, Loc, &TypeSpec)> {
     let mut found: Vec<(String, Loc, &TypeSpec)> = Vec::new();
     let mut unnamed = 0;

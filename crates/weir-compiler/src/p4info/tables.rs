@@ -13,8 +13,8 @@ use weir_proto::p4::config::v1 as pb;
 /// Entries a table has room for where the source does not say.
 const DEFAULT_SIZE: u64 = 1024;
 
-/// Actions that the control plane is told of, one per name: those of tables, and those that a control
-/// calls itself. What only other actions call has become part of them.
+/// Actions that the control plane is told of, one per name: those of tables, and those that a
+/// control calls itself. What only other actions call has become part of them.
 pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
     let used = used_actions(program);
     let mut seen = FxHashSet::default();
@@ -74,7 +74,8 @@ fn called_by_controls(body: &Body, found: &mut FxHashSet<ActionId>) {
     }
 }
 
-/// Header types of packets to and from the controller, their names there, and where they are declared.
+/// Header types of packets to and from the controller, their names there, and where they are
+/// declared.
 pub(super) fn controller_headers(program: &Program) -> impl Iterator<Item = (&HeaderType, String, Loc)> {
     program.header_types.iter().filter_map(|(_, ty)| {
         let annotation = annotations::find(&ty.annotations, "controller_header")?;
@@ -206,7 +207,8 @@ impl Generator<'_> {
         self.int32(name, "the width", u64::from(width), loc)
     }
 
-    /// The name of a `type`; serializable enums are numbers to the control plane. Either is described.
+    /// The name of a `type`; serializable enums are numbers to the control plane. Either is
+    /// described.
     fn type_name(&mut self, control: &ControlType) -> Option<pb::P4NamedType> {
         let name = control.type_name.as_ref()?;
         let program = self.program;

@@ -1,11 +1,13 @@
-//! Programs that say in comments what is found in them: `//~ KIND[CODE] MESSAGE` on the line itself or `//~^ KIND[CODE] MESSAGE` below it.
+//! Programs that say in comments what is found in them: `//~ KIND[CODE] MESSAGE` on the line itself
+//! or `//~^ KIND[CODE] MESSAGE` below it.
 
 use std::collections::BTreeMap;
 
 /// Findings by line: `error[CODE] MESSAGE`.
 pub type Findings = BTreeMap<u32, Vec<String>>;
 
-/// What the comments of a program announce. A `//~^` is about the last line before it that holds no `//~^`.
+/// What the comments of a program announce. A `//~^` is about the last line before it that holds no
+/// `//~^`.
 pub fn announced(text: &str) -> Findings {
     let mut findings = Findings::new();
     let mut line_of_code = 0;

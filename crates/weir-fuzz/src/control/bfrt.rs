@@ -102,8 +102,8 @@ fn target() -> pb::TargetDevice {
 /// `$ENTRY_TTL`.
 const TTL: u32 = 65543;
 
-/// Everything that can be read, and attributes. Of tables with idle time-outs the hit state is left out: a program between the
-/// beginning and the end of a warm init has a clock that goes on.
+/// Everything that can be read, and attributes. Of tables with idle time-outs the hit state is left
+/// out: a program between the beginning and the end of a warm init has a clock that goes on.
 fn state(tables: &[Table]) -> Vec<Vec<u8>> {
     let times_out = |table: &Table| table.attributes.iter().any(|a| a == "IdleTimeout");
     let field = |field_id| pb::DataField { field_id, value: None };

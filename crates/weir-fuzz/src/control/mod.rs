@@ -1,8 +1,10 @@
-//! Requests for the control-plane servers: well-formed ones with values at random, and such with bytes that were changed.
+//! Requests for the control-plane servers: well-formed ones with values at random, and such with
+//! bytes that were changed.
 //!
-//! An input is a script, a list of calls and messages. It is run against a server of its own, in process and without sockets, but
-//! through everything of gRPC that comes before weir's code. The oracle: no task panics, every call is answered, and a
-//! request that was refused as a whole leaves the state as it was.
+//! An input is a script, a list of calls and messages. It is run against a server of its own, in
+//! process and without sockets, but through everything of gRPC that comes before weir's code. The
+//! oracle: no task panics, every call is answered, and a request that was refused as a whole leaves
+//! the state as it was.
 
 mod bfrt;
 mod p4runtime;
@@ -47,7 +49,8 @@ fn mangled(rng: &mut Rng, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A number in so many bytes as its width has, mostly a small one, so that requests meet each other.
+/// A number in so many bytes as its width has, mostly a small one, so that requests meet each
+/// other.
 fn number(rng: &mut Rng, bits: usize) -> Vec<u8> {
     let length = bits.div_ceil(8).max(1);
     let mut bytes = vec![0; length];

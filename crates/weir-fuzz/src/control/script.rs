@@ -136,8 +136,8 @@ pub(super) struct Server {
     pub routes: Routes,
     /// The name of its service.
     pub service: &'static str,
-    /// Whether a Write to whose updates was answered this has changed nothing: a batch that is all or nothing, or one all of whose
-    /// updates failed.
+    /// Whether a Write to whose updates was answered this has changed nothing: a batch that is all
+    /// or nothing, or one all of whose updates failed.
     pub is_refused: fn(&[u8], &Status) -> bool,
     /// Reads whose answers are the state.
     pub state: Vec<Vec<u8>>,
@@ -303,7 +303,8 @@ pub(super) fn entities<A: Message + Default, E: Debug>(answer: &[u8], of: impl F
     }
 }
 
-/// Lets the tasks of streams do what they were told: all tasks are on this thread, and each turn lets every one go on.
+/// Lets the tasks of streams do what they were told: all tasks are on this thread, and each turn
+/// lets every one go on.
 async fn settle() {
     for _ in 0..64 {
         tokio::task::yield_now().await;

@@ -10,7 +10,8 @@ use weir_stf::Directive;
 /// Tests per program and input.
 const TESTS: usize = 4;
 
-/// Programs below this folder with their tests; the test of a case is all of its control plane and packets.
+/// Programs below this folder with their tests; the test of a case is all of its control plane and
+/// packets.
 pub(crate) fn cases(folder: &Path) -> Vec<Case> {
     let mut paths = Vec::new();
     files(folder, &mut paths);
@@ -43,7 +44,8 @@ pub(crate) fn cases(folder: &Path) -> Vec<Case> {
     cases
 }
 
-/// A packet test or list of entries for a program: it has the program's name, perhaps with something behind it.
+/// A packet test or list of entries for a program: it has the program's name, perhaps with
+/// something behind it.
 fn belongs(test: &Path, program: &Path) -> bool {
     let is_test = test.extension().is_some_and(|e| e == "stf" || e == "entries");
     let (Some(test_name), Some(name)) = (

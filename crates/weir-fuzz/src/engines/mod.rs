@@ -1,7 +1,8 @@
 //! Both engines on the same program and the same packets: the interpreter says what is right.
 //!
-//! Cases are texts, a program and a packet test, so that what differs can be made smaller by leaving out lines and run
-//! again by a person: `weir test --engine both`, or `weir-fuzz --replay`, which also puts packets into vectors.
+//! Cases are texts, a program and a packet test, so that what differs can be made smaller by
+//! leaving out lines and run again by a person: `weir test --engine both`, or `weir-fuzz --replay`,
+//! which also puts packets into vectors.
 
 mod case;
 mod checksums;

@@ -1,4 +1,5 @@
-//! Packets that get somewhere: a walk through the parser that chooses at every `select` and makes the packet fit.
+//! Packets that get somewhere: a walk through the parser that chooses at every `select` and makes
+//! the packet fit.
 
 use super::pool::{Pool, random};
 use crate::rng::Rng;

@@ -1,4 +1,5 @@
-//! Values that have a chance to matter: those the program compares with, and a few that everything shares.
+//! Values that have a chance to matter: those the program compares with, and a few that everything
+//! shares.
 
 use crate::rng::Rng;
 use std::collections::BTreeMap;

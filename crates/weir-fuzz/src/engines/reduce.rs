@@ -66,7 +66,8 @@ fn lines(text: &str, end: Instant, fails: &mut dyn FnMut(&str) -> bool) -> Strin
     }
 }
 
-/// Leaves out whole blocks: from a line that opens a brace to the one that closes it; or the two lines alone.
+/// Leaves out whole blocks: from a line that opens a brace to the one that closes it; or the two
+/// lines alone.
 fn blocks(text: &str, end: Instant, fails: &mut dyn FnMut(&str) -> bool) -> String {
     let mut kept: Vec<&str> = text.lines().collect();
     let mut at = 0;

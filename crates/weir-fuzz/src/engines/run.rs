@@ -370,8 +370,8 @@ fn one_by_one(
     Ok(())
 }
 
-/// What a vector sends at once must be what its packets alone would send; what comes later must be all the rest, in
-/// the order of arrival.
+/// What a vector sends at once must be what its packets alone would send; what comes later must be
+/// all the rest, in the order of arrival.
 fn vector(
     way: Way,
     switch: &mut Switch,

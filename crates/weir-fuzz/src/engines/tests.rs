@@ -41,8 +41,8 @@ fn verified_header(source: &str) -> Option<&str> {
     Some(line.split_once(".sum, HashAlgorithm")?.0.rsplit_once(' ')?.1)
 }
 
-/// How many packets with a header go out, if ingress lets out those alone whose checksum is right, or those alone
-/// whose checksum is wrong.
+/// How many packets with a header go out, if ingress lets out those alone whose checksum is right,
+/// or those alone whose checksum is wrong.
 fn passing(source: &str, header: &str, error: u32, number: u64) -> u64 {
     let (front, rest) = source.split_once("control I(").unwrap();
     let (state, code) = rest.split_once("    apply {\n").unwrap();

@@ -67,7 +67,8 @@ impl<'a> Traffic<'a> {
         let _ = writeln!(self.out, "{text}");
     }
 
-    /// A whole test. `given` are lines that come first, `frames` packets that are good to begin with.
+    /// A whole test. `given` are lines that come first, `frames` packets that are good to begin
+    /// with.
     pub fn test(mut self, given: &str, frames: &[(u32, Vec<u8>)], amount: Amount) -> String {
         self.out.push_str(given);
         self.replication();
@@ -99,7 +100,8 @@ impl<'a> Traffic<'a> {
         self.send(port, &bytes);
     }
 
-    /// A vector of packets that differ in few places, so that perhaps all of them get to the same lookups.
+    /// A vector of packets that differ in few places, so that perhaps all of them get to the same
+    /// lookups.
     fn flow(&mut self, frames: &[(u32, Vec<u8>)]) {
         let (port, first) = self.made(frames);
         if first.is_empty() {
@@ -145,7 +147,8 @@ impl<'a> Traffic<'a> {
         self.line(&text);
     }
 
-    // -------------------------------------------------------------------------------- control plane
+    // -------------------------------------------------------------------------------- control
+    // plane
 
     /// Multicast groups and clone sessions.
     fn replication(&mut self) {

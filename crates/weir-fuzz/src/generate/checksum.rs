@@ -1,4 +1,5 @@
-//! Checksums: those that are verified, computed again after what they cover has changed, and others over anything.
+//! Checksums: those that are verified, computed again after what they cover has changed, and others
+//! over anything.
 
 use super::Generator;
 use super::model::{HeaderRef, Place, Scope, Ty};
@@ -111,7 +112,8 @@ impl Generator {
         data
     }
 
-    /// Something else that is covered: a constant, a variable, or a header like the one that a pseudo header stands for.
+    /// Something else that is covered: a constant, a variable, or a header like the one that a
+    /// pseudo header stands for.
     fn more_data(&mut self, scope: &Scope, data: &mut Vec<String>) {
         let at = self.rng.below(data.len() + 1);
         match self.rng.below(4) {
@@ -225,8 +227,8 @@ impl Generator {
         Some((name, chosen.into_iter().map(|c| c.1).collect()))
     }
 
-    /// What is done with packets whose checksums are verified: as a rule the wrong ones leave, and of the others
-    /// something changes.
+    /// What is done with packets whose checksums are verified: as a rule the wrong ones leave, and
+    /// of the others something changes.
     pub(super) fn checked_packets(&mut self, scope: &Scope) {
         if self.model.checked.is_empty() {
             return;

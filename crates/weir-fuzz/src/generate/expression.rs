@@ -184,7 +184,8 @@ impl Generator {
         }
     }
 
-    /// A sum of single bits, as programs count those of a bitmap: mostly of one variable, some of them twice or more times as much.
+    /// A sum of single bits, as programs count those of a bitmap: mostly of one variable, some of
+    /// them twice or more times as much.
     fn bits_summed(&mut self, scope: &Scope, w: u32) -> String {
         let maps: Vec<(&str, u32)> = scope
             .variables

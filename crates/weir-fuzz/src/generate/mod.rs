@@ -1,7 +1,7 @@
 //! Random programs for v1model, well-typed by construction.
 //!
-//! A program is text from the start: what is kept beside it is only what can be named at a place, and its type. The
-//! same number gives the same program.
+//! A program is text from the start: what is kept beside it is only what can be named at a place,
+//! and its type. The same number gives the same program.
 
 mod call;
 mod checksum;

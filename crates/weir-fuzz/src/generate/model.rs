@@ -153,10 +153,11 @@ pub(super) struct Model {
     pub digest: Vec<Ty>,
     /// Checksums that packets have.
     pub checked: Vec<Checked>,
-    /// Little happens to those that are wrong, or to the others besides what is meant to: else what was verified
-    /// seldom still counts where it is computed again.
+    /// Little happens to those that are wrong, or to the others besides what is meant to: else what
+    /// was verified seldom still counts where it is computed again.
     pub strict: bool,
-    /// Little but fields that are copied and tables: then code knows most of packets and rewrites them where they are.
+    /// Little but fields that are copied and tables: then code knows most of packets and rewrites
+    /// them where they are.
     pub plain: bool,
     /// A header that shows all metadata at the end.
     pub shows: bool,

@@ -91,7 +91,8 @@ impl Generator {
                 }],
             );
         }
-        // Actions that are tables' alone read meters, which a control cannot; a control calls its own.
+        // Actions that are tables' alone read meters, which a control cannot; a control calls its
+        // own.
         if self.rng.chance(50) {
             scope.actions.clear();
         }
@@ -387,7 +388,8 @@ impl Generator {
         keys
     }
 
-    /// Exact keys of at most twelve bits in all, or of sixteen, which are the numbers of places in an array.
+    /// Exact keys of at most twelve bits in all, or of sixteen, which are the numbers of places in
+    /// an array.
     fn few_bits(&mut self, scope: &Scope) -> Vec<Key> {
         let mut keys = Vec::new();
         let mut lines = Vec::new();

@@ -12,7 +12,8 @@ fn empty() -> libc::cpu_set_t {
 /// Cores that this thread may run on, by number.
 pub(crate) fn cores() -> Vec<usize> {
     let mut set = empty();
-    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this thread.
+    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this
+    // thread.
     let asked = check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) });
     if asked.is_err() {
         return Vec::new();
@@ -34,18 +35,21 @@ pub(crate) fn pin(core: usize) -> Result<(), IoError> {
     let mut set = empty();
     // SAFETY: the number is within the set.
     unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this thread.
+    // SAFETY: the pointer is to a set of the size given, which lives during the call; 0 is this
+    // thread.
     let told = check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) });
     told.map_err(|e| IoError::system(doing(), "CAP_SYS_NICE", e))?;
     Ok(())
 }
 
 fn nice_now() -> libc::c_int {
-    // SAFETY: only numbers are passed; to Linux, 0 as a process is this thread. It does not fail for itself.
+    // SAFETY: only numbers are passed; to Linux, 0 as a process is this thread. It does not fail
+    // for itself.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// Makes this thread, and those that it starts from now on, so much nicer than normal, unless it is nicer already.
+/// Makes this thread, and those that it starts from now on, so much nicer than normal, unless it is
+/// nicer already.
 pub(crate) fn be_nice(nice: u8) -> Result<(), IoError> {
     if nice_now() >= libc::c_int::from(nice) {
         return Ok(());

@@ -156,7 +156,8 @@ pub(super) fn driver(control: &OwnedFd, name: &str) -> Option<(String, String)> 
     };
     let mut about = request(name).ok()?;
     about.ifr_ifru.ifru_data = std::ptr::from_mut(&mut info).cast();
-    // SAFETY: the request points to the structure that this command expects, which outlives the call.
+    // SAFETY: the request points to the structure that this command expects, which outlives the
+    // call.
     unsafe { ioctl(control, SIOCETHTOOL, &mut about) }.ok()?;
     let text = |bytes: &[u8]| {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
@@ -187,7 +188,8 @@ pub(super) fn receive_queues(control: &OwnedFd, name: &str) -> u32 {
         return 1;
     };
     about.ifr_ifru.ifru_data = std::ptr::from_mut(&mut channels).cast();
-    // SAFETY: the request points to the structure that this command expects, which outlives the call.
+    // SAFETY: the request points to the structure that this command expects, which outlives the
+    // call.
     let asked = unsafe { ioctl(control, SIOCETHTOOL, &mut about) };
     let queues = channels.receive.saturating_add(channels.combined);
     if asked.is_ok() { queues.clamp(1, 4096) } else { 1 }

@@ -1,5 +1,5 @@
-//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here and in
-//! `pool`.
+//! The Linux calls that the standard library has no words for. All `unsafe` of this crate is here
+//! and in `pool`.
 #![allow(unsafe_code)]
 
 pub(crate) mod core;
@@ -22,7 +22,8 @@ const HEADER: usize = 14;
 /// Bytes of two VLAN tags.
 const TAGS: usize = 8;
 
-/// Bytes of the longest frame of an interface, two VLAN tags included; `None` where it does not say.
+/// Bytes of the longest frame of an interface, two VLAN tags included; `None` where it does not
+/// say.
 pub(crate) fn longest_frame(name: &str) -> Option<usize> {
     let control = control_socket().ok()?;
     Some(mtu(&control, name).ok()? + HEADER + TAGS)
@@ -78,8 +79,8 @@ fn get_option<T: Plain>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> 
     let mut value = T::zeroed();
     let mut size = size_of::<T>() as libc::socklen_t;
     let pointer = std::ptr::from_mut(&mut value).cast();
-    // SAFETY: the pointers are to a value of `size` bytes and to that size; both live during the call,
-    // and whatever the kernel writes is a valid value.
+    // SAFETY: the pointers are to a value of `size` bytes and to that size; both live during the
+    // call, and whatever the kernel writes is a valid value.
     check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, pointer, &mut size) })?;
     Ok(value)
 }
@@ -102,7 +103,8 @@ fn request(name: &str) -> Result<libc::ifreq, IoError> {
 ///
 /// `code` must take an `ifreq`, and what the request points to must be what `code` expects.
 unsafe fn ioctl(fd: &impl AsRawFd, code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: the pointer is to an `ifreq` that lives during the call; the rest is the caller's promise.
+    // SAFETY: the pointer is to an `ifreq` that lives during the call; the rest is the caller's
+    // promise.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), code, std::ptr::from_mut(request)) })?;
     Ok(())
 }
@@ -121,6 +123,14 @@ fn interface_error(name: &str, doing: &str, right: &'static str, error: io::Erro
         Some(libc::EBUSY) => IoError::Busy { name: name.to_string() },
         _ => IoError::system(doing, right, error),
     }
+}
+
+/// The kernel's number for an interface, if it exists.
+pub(crate) fn index_of(name: &str) -> Option<u32> {
+    let name = std::ffi::CString::new(name).ok()?;
+    // SAFETY: the pointer is to a string that ends with a zero and lives during the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    (index > 0).then_some(index)
 }
 
 /// The number the kernel knows an interface by.
@@ -303,8 +313,8 @@ pub(crate) fn poll(files: &[BorrowedFd<'_>], timeout: Duration) -> Result<bool, 
         tv_nsec: timeout.subsec_nanos().into(),
     };
     let count = entries.len() as libc::nfds_t;
-    // SAFETY: the pointers are to `count` entries and to a time, and live during the call; no signal
-    // mask is passed.
+    // SAFETY: the pointers are to `count` entries and to a time, and live during the call; no
+    // signal mask is passed.
     let ready = check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, &time, std::ptr::null()) });
     match ready {
         Ok(ready) => Ok(ready > 0),

@@ -1,9 +1,10 @@
 //! The ring through which the kernel hands packets to a raw socket without a call for each.
 //!
-//! It is the second version of the three there are. The third, with blocks of packets instead of equal
-//! slots, takes less memory, but hands a block over when it is full or after a millisecond at the
-//! earliest: too late for a switch with little to do. Packets longer than a slot, which are those that
-//! nobody has cut into segments, come through the socket as well and are read from there.
+//! It is the second version of the three there are. The third, with blocks of packets instead of
+//! equal slots, takes less memory, but hands a block over when it is full or after a millisecond at
+//! the earliest: too late for a switch with little to do. Packets longer than a slot, which are
+//! those that nobody has cut into segments, come through the socket as well and are read from
+//! there.
 
 use super::{Plain, check, set_option};
 use crate::offload::VnetHeader;
@@ -15,7 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the kernel takes memory in.
 const BLOCK: usize = 65_536;
-/// Memory of a ring unless told otherwise: 7,936 packets of an interface with an MTU of 1500, nearly as many as a ring of AF_XDP.
+/// Memory of a ring unless told otherwise: 7,936 packets of an interface with an MTU of 1500,
+/// nearly as many as a ring of AF_XDP.
 const MEMORY: usize = 16 << 20;
 /// What is before a packet in its slot, at most: headers, an address, alignment.
 const BEFORE: usize = 128;
@@ -52,12 +54,13 @@ pub(super) struct PacketRing {
     next: usize,
 }
 
-// SAFETY: the pointer is to a mapping that this owns; it can be used from any thread, by one at a time.
+// SAFETY: the pointer is to a mapping that this owns; it can be used from any thread, by one at a
+// time.
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Gives a socket, which receives nothing yet, a ring for the packets of an interface with this MTU; at least for so
-    /// many, if told, and a few more where the last block has room for them.
+    /// Gives a socket, which receives nothing yet, a ring for the packets of an interface with this
+    /// MTU; at least for so many, if told, and a few more where the last block has room for them.
     pub(super) fn new(socket: &OwnedFd, mtu: usize, packets: Option<u32>) -> io::Result<Self> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -170,8 +173,8 @@ impl Drop for PacketRing {
     }
 }
 
-/// Reads a packet that was too long for its slot. The length of it; `None` where there is none or it is
-/// longer than the buffer.
+/// Reads a packet that was too long for its slot. The length of it; `None` where there is none or
+/// it is longer than the buffer.
 pub(super) fn receive_copy(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     let mut header = [0u8; VnetHeader::LENGTH];
     let part = |bytes: &mut [u8]| libc::iovec {

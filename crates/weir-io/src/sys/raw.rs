@@ -48,8 +48,8 @@ pub struct RawSocket {
     ring: PacketRing,
     /// A packet that was too long for the ring.
     long: Vec<u8>,
-    /// The packet to go on with, its length in `long` where it is there, and its first segment that did
-    /// not fit.
+    /// The packet to go on with, its length in `long` where it is there, and its first segment that
+    /// did not fit.
     current: Option<(Received, Option<usize>, usize)>,
     patrol: Patrol,
     counters: Counters,
@@ -68,7 +68,8 @@ impl RawSocket {
         Self::with_ring(name, None, Sending::Queued)
     }
 
-    /// Opens a socket on the interface of this name, with room for so many packets that nobody has received yet; from 64 to
+    /// Opens a socket on the interface of this name, with room for so many packets that nobody has
+    /// received yet; from 64 to
     /// 32768. By default as many as 16 MiB take: 7,936 of an interface with an MTU of 1500.
     ///
     /// # Errors
@@ -151,8 +152,8 @@ impl RawSocket {
         while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
         let added = batch.len() - before;
         if self.patrol.is_due(added) {
-            // That the link has gone down is no error; it may come back. Until it is taken away, nobody
-            // can wait for the socket.
+            // That the link has gone down is no error; it may come back. Until it is taken away,
+            // nobody can wait for the socket.
             let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
             if !is_bound(&self.socket) {
                 return Err(IoError::Gone {
@@ -406,7 +407,8 @@ fn is_bound(socket: &OwnedFd) -> bool {
     let mut address = libc::sockaddr_ll::zeroed();
     let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     let pointer = std::ptr::from_mut(&mut address).cast();
-    // SAFETY: the pointers are to an address of `size` bytes and to its size, and live during the call.
+    // SAFETY: the pointers are to an address of `size` bytes and to its size, and live during the
+    // call.
     let asked = check(unsafe { libc::getsockname(socket.as_raw_fd(), pointer, &mut size) });
     asked.is_err() || address.sll_ifindex > 0
 }
@@ -435,8 +437,8 @@ fn send_messages(socket: &OwnedFd, frames: &[Frame<'_>]) -> io::Result<usize> {
         messages[i].msg_hdr.msg_iovlen = 1;
     }
     let fd = socket.as_raw_fd();
-    // SAFETY: the first `count` messages point to a buffer each, which lives during the call and is only
-    // read.
+    // SAFETY: the first `count` messages point to a buffer each, which lives during the call and is
+    // only read.
     let sent = check(unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count as libc::c_uint, 0) })?;
     Ok(sent as usize)
 }

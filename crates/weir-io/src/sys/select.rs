@@ -8,8 +8,9 @@ use crate::error::IoError;
 use crate::pool::Pool;
 use crate::spec::Sending;
 
-/// Drivers of virtual machines: their hosts hand over packets with unfinished checksums like a veth's
-/// peer does, unless the program is attached within the driver, which then declines such packets.
+/// Drivers of virtual machines: their hosts hand over packets with unfinished checksums like a
+/// veth's peer does, unless the program is attached within the driver, which then declines such
+/// packets.
 const PARAVIRTUAL: [&str; 5] = ["virtio_net", "hv_netvsc", "vmxnet3", "xen_netfront", "vif"];
 
 /// Opens an interface with AF_XDP where that is as good and faster, else with AF_PACKET, whose
@@ -30,7 +31,8 @@ pub(crate) fn tries_xdp(name: &str) -> bool {
     against_xdp(name, &driver, &bus).is_none()
 }
 
-/// As [`open`]: the AF_XDP socket, with its frames from `pool`, or else the other one; with rings of a size.
+/// As [`open`]: the AF_XDP socket, with its frames from `pool`, or else the other one; with rings
+/// of a size.
 pub(crate) fn choose(
     name: &str,
     pool: Option<&Pool>,

@@ -39,7 +39,8 @@ pub fn read_by_inst(kind: &InstKind, headers: &Arena<Header>, f: &mut dyn FnMut(
                             }
                         }
                     }
-                    // An extern may leave an `out` argument as it was (a register index out of range).
+                    // An extern may leave an `out` argument as it was (a register index out of
+                    // range).
                     ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => vars.iter().for_each(|&v| f(v)),
                     _ => {}
                 }
@@ -87,8 +88,8 @@ pub fn read_by(program: &Program, body: &Body, f: &mut dyn FnMut(VarId)) {
     }
 }
 
-/// The variables that matter after a block of the program has ended: what other blocks read, and what the
-/// architecture observes.
+/// The variables that matter after a block of the program has ended: what other blocks read, and
+/// what the architecture observes.
 fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
     let mut live = observed.clone();
     let mut add = VarSet::new(program.vars.len());
@@ -111,8 +112,8 @@ fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
     live
 }
 
-/// What is live at the start of each basic block of a body, given what is live where it ends and what the
-/// architecture observes.
+/// What is live at the start of each basic block of a body, given what is live where it ends and
+/// what the architecture observes.
 #[must_use]
 pub fn liveness(program: &Program, body: &Body, at_exit: &VarSet, observed: &VarSet) -> Vec<VarSet> {
     let mut live_in = vec![VarSet::new(program.vars.len()); body.blocks.len()];
@@ -195,8 +196,8 @@ fn step_back(
     }
 }
 
-/// Removes assignments, and calls without effects, whose results nobody reads; returns whether any was.
-/// `observed`: what the architecture reads of the program's variables.
+/// Removes assignments, and calls without effects, whose results nobody reads; returns whether any
+/// was. `observed`: what the architecture reads of the program's variables.
 pub fn eliminate_dead(program: &mut Program, observed: &VarSet) -> bool {
     let at_exit = live_at_exit(program, observed);
     let mut changed = false;

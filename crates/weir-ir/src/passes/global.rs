@@ -1,9 +1,10 @@
-//! Constants across basic blocks: what is the same on every way that control can take, and branches that
-//! the way here has already decided.
+//! Constants across basic blocks: what is the same on every way that control can take, and branches
+//! that the way here has already decided.
 //!
-//! A body that was put together from several blocks is full of both: a header that this path has not
-//! extracted is invalid, metadata that nobody has written is zero. The propagation is conditional (an edge that
-//! cannot be taken contributes nothing) and learns from the branches it passes.
+//! A body that was put together from several blocks is full of both: a header that this path has
+//! not extracted is invalid, metadata that nobody has written is zero. The propagation is
+//! conditional (an edge that cannot be taken contributes nothing) and learns from the branches it
+//! passes.
 
 use super::VarSet;
 use super::dead::{read_by_inst, read_by_terminator};
@@ -17,7 +18,8 @@ use crate::bits::Bits;
 use crate::program::*;
 use std::collections::{BTreeSet, HashMap};
 
-/// States (variables times basic blocks) that the analysis keeps at most; beyond it the body stays as it is.
+/// States (variables times basic blocks) that the analysis keeps at most; beyond it the body stays
+/// as it is.
 const STATE_BUDGET: usize = 8 << 20;
 /// Instructions that a block may have to be copied to a predecessor that knows how it ends.
 const COPY_LIMIT: usize = 24;
@@ -37,9 +39,9 @@ pub struct Scope<'a> {
     pub inputs: &'a VarSet,
 }
 
-/// Folds what is constant at a point of the body, removes branches that are decided, and lets a block that
-/// knows how its successor ends go straight to that end. Ends when nothing changes any more, after
-/// `rounds` rounds at the latest.
+/// Folds what is constant at a point of the body, removes branches that are decided, and lets a
+/// block that knows how its successor ends go straight to that end. Ends when nothing changes any
+/// more, after `rounds` rounds at the latest.
 pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     split_error_path(body);
     fold_rounds(scope, body, rounds);
@@ -63,8 +65,9 @@ fn fold_rounds(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     }
 }
 
-/// Variables of up to 64 bits with a value that is the same on every way to the start of each block, besides those that
-/// code reads also the ones in `also`. Empty for bodies that are too large.
+/// Variables of up to 64 bits with a value that is the same on every way to the start of each
+/// block, besides those that code reads also the ones in `also`. Empty for bodies that are too
+/// large.
 #[must_use]
 pub fn constants(scope: Scope<'_>, body: &Body, also: &VarSet) -> Vec<HashMap<VarId, u64>> {
     let Some(analysis) = Analysis::new(scope, body, Some(also)) else {
@@ -84,8 +87,8 @@ pub fn constants(scope: Scope<'_>, body: &Body, also: &VarSet) -> Vec<HashMap<Va
         .collect()
 }
 
-/// Gives packets that failed in the parser a way of their own up to the next lookup, so that what is certain for all
-/// others (headers that are valid, no error) is not lost where the ways meet.
+/// Gives packets that failed in the parser a way of their own up to the next lookup, so that what
+/// is certain for all others (headers that are valid, no error) is not lost where the ways meet.
 fn split_error_path(body: &mut Body) {
     let Some(on_error) = body.on_error else { return };
     let (mut copies, mut order, mut insts) = (HashMap::new(), vec![on_error], 0);
@@ -293,7 +296,8 @@ impl Local<'_> {
             self.set(v, None);
         }
         match kind {
-            // A failing extraction leaves the header as it was; after one that succeeded it is valid.
+            // A failing extraction leaves the header as it was; after one that succeeded it is
+            // valid.
             InstKind::Extract { header, .. } => self.set(headers[*header].valid, Some(1)),
             InstKind::Call(call) if !call.is_pure => {
                 for (i, &v) in self.analysis.tracked.iter().enumerate() {
@@ -319,7 +323,8 @@ impl Local<'_> {
         }
     }
 
-    /// What comes out whatever the other operand is: anything or'ed with ones, and'ed with or multiplied by zero.
+    /// What comes out whatever the other operand is: anything or'ed with ones, and'ed with or
+    /// multiplied by zero.
     fn absorbed(&self, value: &Rvalue, width: u32) -> Option<Bits> {
         let Rvalue::Binary(op, a, b) = value else { return None };
         let absorbing = match op {
@@ -638,11 +643,12 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
     changed
 }
 
-/// Follows control from a block whose start is known: the instructions on the way and where it ends, if at
-/// least one branch on the way is decided.
+/// Follows control from a block whose start is known: the instructions on the way and where it
+/// ends, if at least one branch on the way is decided.
 fn thread(body: &Body, mut local: Local<'_>, start: BlockId) -> Option<(Vec<Inst>, BlockId)> {
     let (mut at, mut insts, mut best) = (start, Vec::new(), None);
-    // As long as there is a block to copy; loops end at the limit of instructions, empty ones at that of steps.
+    // As long as there is a block to copy; loops end at the limit of instructions, empty ones at
+    // that of steps.
     for _ in 0..COPY_LIMIT {
         let block = body.blocks.get(at)?;
         let plain = block.state.is_none() && !block.can_fail();
@@ -680,7 +686,8 @@ fn replace(local: &Local<'_>, operand: &mut Operand) -> bool {
     false
 }
 
-/// As [`replace`], but fields in calls stay what they are: whoever sums them up wants to see the header.
+/// As [`replace`], but fields in calls stay what they are: whoever sums them up wants to see the
+/// header.
 fn replace_but_fields(local: &Local<'_>, operand: &mut Operand, stands: Stands) -> bool {
     let vars = local.analysis.scope.vars;
     let is_field = matches!(operand, Operand::Var(v) if matches!(vars[*v].kind, VarKind::Field { .. }));

@@ -12,8 +12,8 @@ pub(super) enum Stands {
     InCall,
 }
 
-/// Offers `replace` every operand of an instruction but those that an architecture wants to know by name; returns
-/// whether it replaced any.
+/// Offers `replace` every operand of an instruction but those that an architecture wants to know by
+/// name; returns whether it replaced any.
 pub(super) fn replace_in_inst(
     kind: &mut InstKind,
     vars: &Arena<Var>,
@@ -87,8 +87,8 @@ pub(super) fn replace_in_terminator(
     changed
 }
 
-/// Whether an architecture may want to know which variable stands in a call, and not only its value: externs that keep
-/// values for a copy of the packet are given them so.
+/// Whether an architecture may want to know which variable stands in a call, and not only its
+/// value: externs that keep values for a copy of the packet are given them so.
 fn is_named(call: &Call, operand: &Operand, vars: &Arena<Var>) -> bool {
     let Operand::Var(var) = operand else { return false };
     let keeps = matches!(vars[*var].kind, VarKind::Shared | VarKind::Field { .. });

@@ -50,8 +50,8 @@ impl Known {
     }
 }
 
-/// Replaces variables by the constants and variables they are copies of, and operations on constants by
-/// their results. Returns whether anything changed.
+/// Replaces variables by the constants and variables they are copies of, and operations on
+/// constants by their results. Returns whether anything changed.
 pub fn propagate(program: &mut Program) -> bool {
     let Program {
         blocks, vars, headers, ..
@@ -79,7 +79,8 @@ pub(super) fn basic_block(block: &mut BasicBlock, vars: &crate::Arena<Var>, head
             }
             let dst = *dst;
             known.forget(dst);
-            // The length of a varbit is part of its value, which a constant does not show: leave those.
+            // The length of a varbit is part of its value, which a constant does not show: leave
+            // those.
             let plain = |o: &Operand| match o {
                 Operand::Var(v) => matches!(vars[*v].ty, Type::Bits(_)),
                 Operand::Const(_) => true,

@@ -12,7 +12,8 @@ pub struct Renaming {
 }
 
 impl Renaming {
-    /// Header `to`, with its validity and its fields, stands for `from`. They must have equal layouts.
+    /// Header `to`, with its validity and its fields, stands for `from`. They must have equal
+    /// layouts.
     pub fn header(&mut self, program: &Program, from: HeaderId, to: HeaderId) {
         let (a, b) = (&program.headers[from], &program.headers[to]);
         self.headers.insert(from, to);

@@ -1,8 +1,8 @@
 //! Ways of their own for packets with different headers.
 //!
-//! Where ways meet that have added or taken away headers, it is forgotten which fields still are what the packet holds, and
-//! the deparser has to put all of them together again. So what follows is copied, as long as it is short and looks nothing
-//! up: each way then knows what it has done.
+//! Where ways meet that have added or taken away headers, it is forgotten which fields still are
+//! what the packet holds, and the deparser has to put all of them together again. So what follows
+//! is copied, as long as it is short and looks nothing up: each way then knows what it has done.
 
 use super::VarSet;
 use super::global::{Analysis, Scope, edge_states, states};
@@ -47,7 +47,8 @@ impl Budget {
     }
 }
 
-/// What ways agree on or not: of each header whether it is valid, as far as that is known, and where it may be from.
+/// What ways agree on or not: of each header whether it is valid, as far as that is known, and
+/// where it may be from.
 type Headers = Vec<(Option<u64>, u8)>;
 
 /// The header is what the parser made of it, or invalid.
@@ -96,7 +97,8 @@ fn sources(scope: Scope<'_>, body: &Body) -> Vec<Vec<u8>> {
     after
 }
 
-/// Splits the place where ways meet that differ in most headers; whether there was one that could be split.
+/// Splits the place where ways meet that differ in most headers; whether there was one that could
+/// be split.
 pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
     if budget.goes == 0 {
         return false;

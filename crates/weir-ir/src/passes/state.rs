@@ -1,7 +1,9 @@
-//! What is known at one point of a body: values of variables, and what the validity of headers says of each other.
+//! What is known at one point of a body: values of variables, and what the validity of headers says
+//! of each other.
 //!
-//! A program asks of one header whether it is valid and goes on as if it knew of others: a parser has extracted both or neither, or one
-//! of two. So where a header turns out to be valid, or not, others do too.
+//! A program asks of one header whether it is valid and goes on as if it knew of others: a parser
+//! has extracted both or neither, or one of two. So where a header turns out to be valid, or not,
+//! others do too.
 
 /// Values of the tracked variables at one point.
 #[derive(Debug, Clone)]
@@ -10,7 +12,8 @@ pub(super) struct State {
     known: Vec<u64>,
     /// Variables that are not zero, whatever they are.
     nonzero: Vec<u64>,
-    /// What the validity of headers says of each other. The first variables that are tracked are theirs.
+    /// What the validity of headers says of each other. The first variables that are tracked are
+    /// theirs.
     implied: Vec<Implied>,
 }
 
@@ -33,7 +36,8 @@ impl Implied {
 }
 
 impl State {
-    /// All of so many variables are unknown; of the first `related` it is tracked what they say of each other.
+    /// All of so many variables are unknown; of the first `related` it is tracked what they say of
+    /// each other.
     pub fn unknown(variables: usize, related: usize) -> Self {
         State {
             values: vec![0; variables],

@@ -84,7 +84,8 @@ impl Body {
         order
     }
 
-    /// Where control may go from a block: the targets of its terminator, and `on_error` if an instruction of it can fail.
+    /// Where control may go from a block: the targets of its terminator, and `on_error` if an
+    /// instruction of it can fail.
     #[must_use]
     pub fn successors(&self, id: BlockId) -> Vec<BlockId> {
         let block = &self.blocks[id];
@@ -131,8 +132,8 @@ pub enum InstKind {
         /// Length of the varbit field in bits, `bits<32>`.
         varbit_bits: Option<Operand>,
     },
-    /// Reads `dst`'s width of bits from `offset` bits after the cursor; does not move it. Fails with
-    /// `PacketTooShort`. Parsers only.
+    /// Reads `dst`'s width of bits from `offset` bits after the cursor; does not move it. Fails
+    /// with `PacketTooShort`. Parsers only.
     Lookahead {
         /// Written variable.
         dst: VarId,
@@ -277,7 +278,8 @@ pub enum BinaryOp {
 }
 
 /// A call of an extern. One that is not pure may, besides its arguments, read and write scalars of
-/// [`Shared`] groups that are no part of a header: the architecture keeps its intrinsic metadata there.
+/// [`Shared`] groups that are no part of a header: the architecture keeps its intrinsic metadata
+/// there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The instance, or `None` for a function.
@@ -296,7 +298,8 @@ pub struct Call {
     /// Which bodies of the instance's abstract methods the call runs ([`Method::closure`]); 0 where
     /// it has none.
     pub closure: u32,
-    /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads them.
+    /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads
+    /// them.
     pub is_pure: bool,
 }
 

@@ -199,7 +199,8 @@ pub struct TableAction {
     pub default_only: bool,
     /// Only in entries (`@tableonly`).
     pub table_only: bool,
-    /// Those of [`Table::direct`] that it executes: a counter of an entry with this action counts, a meter runs.
+    /// Those of [`Table::direct`] that it executes: a counter of an entry with this action counts,
+    /// a meter runs.
     pub executes: Vec<ExternId>,
     /// Annotations of the reference.
     pub annotations: Vec<Annotation>,

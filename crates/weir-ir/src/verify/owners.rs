@@ -83,6 +83,48 @@ impl Verifier<'_> {
         }
     }
 
+    /// What every compiler's program has, and engines rely on.
+    pub(super) fn saved(&mut self) {
+        let p = self.program;
+        for block in &p.blocks {
+            self.at(format!("block {}", block.role));
+            if let Some(error) = block.body.error {
+                self.require(p.vars[error].kind == VarKind::Local, || {
+                    format!("its error is %{}, which is no local variable", error.index())
+                });
+            }
+        }
+        let leaves = || p.shared.iter().flat_map(|group| &group.leaves);
+        let grouped: HashSet<VarId> = leaves().map(|leaf| leaf.var).collect();
+        for (id, var) in p.vars.iter().filter(|(_, var)| var.kind == VarKind::Shared) {
+            self.at(format!("variable %{} {}", id.index(), var.name));
+            self.require(grouped.contains(&id), || {
+                "it is shared, but in no group of shared variables".into()
+            });
+        }
+        for leaf in leaves() {
+            let name = match p.vars[leaf.var].kind {
+                VarKind::Field { header, index } => {
+                    let fields = p.headers.get(header).and_then(|h| p.header_types.get(h.ty));
+                    fields
+                        .and_then(|ty| ty.fields.get(index as usize))
+                        .map(|f| f.name.as_str())
+                }
+                VarKind::Valid { .. } => Some("$valid$"),
+                VarKind::Shared
+                | VarKind::Local
+                | VarKind::Temporary
+                | VarKind::FieldCopy { .. }
+                | VarKind::ActionParameter => None,
+            };
+            let Some(name) = name else { continue };
+            self.at(format!("variable %{} {}", leaf.var.index(), p.vars[leaf.var].name));
+            self.require(leaf.path.rsplit('.').next() == Some(name), || {
+                format!("it is shared as `{}`, but it is `{name}` of its header", leaf.path)
+            });
+        }
+    }
+
     /// The data of an action at a table have variables of their own.
     fn parameters(&mut self) {
         let p = self.program;

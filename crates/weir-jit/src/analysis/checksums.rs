@@ -1,47 +1,49 @@
-//! Which checksums of a packet are known to be right, so that one over changed fields can be had from the one before.
+//! Finds received checksums that the program has verified, so that a checksum over changed fields
+//! can be updated incrementally (RFC 1624).
 //!
-//! A program that computes the checksum of fields as they were received, compares it with a field of the packet and goes on only where
-//! the two are the same has shown that this field is the checksum of those. Where the program wants the checksum of the same fields
-//! later, what has changed since is all that need be summed up (RFC 1624).
+//! A program may compute the checksum of fields as received, compare it with a field of the packet,
+//! and continue only if they are equal. On that path the field is known to be the checksum of those
+//! fields. If the program later computes the checksum of the same fields, only the changes need to
+//! be summed.
 
-use super::{Analysis, State, Step, VarInfo, field_of, field_offsets};
+use super::{Analysis, AnnotatedInst, State, VarInfo, field_of, field_offsets};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::passes::VarSet;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{BinaryOp, BlockId, Call, HeaderId, InLeaf, InstKind, Operand, Rvalue, Terminator, UnaryOp, VarId};
 
-/// A field of the packet and, by its number, what it is the checksum of.
+/// A field of the packet that is a verified checksum, and the number of its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Verified {
     data: usize,
     pub checksum: VarId,
 }
 
-/// What is known of checksums at a point of the body. All of it is about fields as they were received.
+/// The known checksums at a point of the body. All data are fields as received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Checksums {
-    /// Variables that are the checksum of data.
+    /// Variables that hold the checksum of these data.
     computed: BTreeMap<VarId, usize>,
-    /// Bits that have this value only if this is so.
+    /// Bits that have this value only if the checksum is right.
     flags: BTreeMap<VarId, (bool, Verified)>,
     verified: BTreeSet<Verified>,
 }
 
 impl Checksums {
-    /// Keeps what holds on this way, too.
+    /// Joins with another path: keeps what both know.
     pub fn meet(&mut self, other: &Self) {
         self.computed.retain(|v, data| other.computed.get(v) == Some(data));
         self.flags.retain(|v, what| other.flags.get(v) == Some(what));
         self.verified.retain(|what| other.verified.contains(what));
     }
 
-    /// A variable has a new value.
+    /// A variable has been written.
     pub fn write(&mut self, var: VarId) {
         self.computed.remove(&var);
         self.flags.remove(&var);
     }
 
-    /// Some variables are known.
+    /// Some variables have known values.
     pub fn refine(&mut self, value: impl Fn(VarId) -> Option<u64>) {
         let shown = self
             .flags
@@ -50,58 +52,58 @@ impl Checksums {
         self.verified.extend(shown.map(|(_, (_, what))| *what));
     }
 
-    /// The flag that an expression is, if it is one.
+    /// The flag that an expression evaluates to, if it is one.
     fn flag(&self, value: &Rvalue) -> Option<(bool, Verified)> {
         let flag = |operand: &Operand| match operand {
             Operand::Var(v) => self.flags.get(v).copied(),
             Operand::Const(_) => None,
         };
-        let turned = |(bit, what): (bool, Verified)| (!bit, what);
+        let negated = |(bit, what): (bool, Verified)| (!bit, what);
         match value {
             Rvalue::Use(v) => flag(v),
-            Rvalue::Unary(UnaryOp::Not, v) => flag(v).map(turned),
+            Rvalue::Unary(UnaryOp::Not, v) => flag(v).map(negated),
             Rvalue::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), v, Operand::Const(c)) => {
                 let is_same = (*op == BinaryOp::Eq) == (c.to_u64() == Some(1));
-                flag(v).map(|flag| if is_same { flag } else { turned(flag) })
+                flag(v).map(|flag| if is_same { flag } else { negated(flag) })
             }
             _ => None,
         }
     }
 }
 
-/// An addition to a running sum adds less than 2^48, so that after as many it is below 2^62.
-const MOST_ADDITIONS: usize = 1 << 14;
+/// Each addition adds less than 2^48, so a sum of this many is below 2^62.
+const MAX_ADDITIONS: usize = 1 << 14;
 
-/// How a checksum that is wanted differs from one that the packet has.
+/// How a checksum differs from the one that the packet holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// Header and field that hold the one that it has.
+pub(crate) struct ChecksumUpdate {
+    /// Header and field that hold the old checksum.
     pub checksum: (HeaderId, usize),
-    /// What may have changed since.
-    pub parts: Vec<ChangedPart>,
+    /// The parts that may have changed.
+    pub parts: Vec<UpdatedField>,
 }
 
 /// A part of the data that may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChangedPart {
-    /// Header and field that hold what it was.
+pub(crate) struct UpdatedField {
+    /// Header and field that hold its old value.
     pub before: (HeaderId, usize),
     pub now: Operand,
     /// The bit of the data where it begins.
     pub at: u32,
 }
 
-/// Most parts that may have changed. With more there is little to gain.
-const MOST_CHANGED: usize = 4;
+/// Most parts that may have changed. With more, an update gains little.
+const MAX_CHANGED_PARTS: usize = 4;
 
 impl Analysis<'_> {
-    /// Variables of 64 bits that nothing but sums, and zero to begin with, is written to.
+    /// Variables of 64 bits to which only sums, and an initial zero, are written.
     pub(super) fn find_running_sums(&self) -> VarSet {
         let mut additions: BTreeMap<VarId, usize> = BTreeMap::new();
         let mut others = VarSet::new(self.vars.len());
         for &id in &self.order {
-            for step in self.steps(id) {
-                match (step.inst, step.call_kind()) {
+            for inst in self.annotated_insts(id) {
+                match (inst.kind, inst.call_kind()) {
                     (InstKind::Call(call), Some(CallKind::InternetSum)) if !self.repeated[id.index()] => {
                         call.results.iter().for_each(|v| *additions.entry(*v).or_default() += 1);
                     }
@@ -112,7 +114,7 @@ impl Analysis<'_> {
                         },
                         _,
                     ) if c.is_zero() => {}
-                    _ => self.writes(step, &mut |v| others.insert(v)),
+                    _ => self.writes(inst, &mut |v| others.insert(v)),
                 }
             }
             if let Terminator::Lookup(l) = &self.pipeline.body.blocks[id].terminator {
@@ -122,18 +124,18 @@ impl Analysis<'_> {
         let mut sums = VarSet::new(self.vars.len());
         additions
             .into_iter()
-            .filter(|(v, n)| *n <= MOST_ADDITIONS && self.vars[v.index()].width == 64 && !others.contains(*v))
+            .filter(|(v, n)| *n <= MAX_ADDITIONS && self.vars[v.index()].width == 64 && !others.contains(*v))
             .for_each(|(v, _)| sums.insert(v));
         self.pipeline.inputs.iter().for_each(|v| sums.remove(*v));
         sums
     }
 
-    /// What checksums are computed of, each once.
+    /// The data of checksums, without duplicates.
     pub(super) fn find_checksum_data(&self) -> Vec<Vec<InLeaf>> {
         let mut found: Vec<Vec<InLeaf>> = Vec::new();
         for &id in &self.order {
-            for step in self.steps(id) {
-                if let Some(call) = step.internet_checksum()
+            for inst in self.annotated_insts(id) {
+                if let Some(call) = inst.internet_checksum()
                     && !found.iter().any(|data| data == call.inputs(0))
                 {
                     found.push(call.inputs(0).to_vec());
@@ -143,11 +145,11 @@ impl Analysis<'_> {
         found
     }
 
-    /// Follows an instruction, before which the other things in `state` are known.
-    pub(super) fn step_checksums(&self, state: &mut State, step: Step<'_>) {
+    /// Transfer function of an instruction. `state` is otherwise as before the instruction.
+    pub(super) fn transfer_checksums(&self, state: &mut State, inst: AnnotatedInst<'_>) {
         let mut known = std::mem::take(&mut state.checksums);
-        match step.inst {
-            // What was in the packet at these places, or was received as this header, no longer is.
+        match inst.kind {
+            // The header is received anew, or the packet is overwritten: nothing is known any more.
             InstKind::Extract { .. } | InstKind::Emit { .. } => return,
             InstKind::Assign { dst, value } => {
                 let computed = match value {
@@ -168,8 +170,8 @@ impl Analysis<'_> {
                 known.flags.extend(flag.map(|what| (*dst, what)));
             }
             _ => {
-                step.written(&self.program().headers, &mut |v| known.write(v));
-                if let Some(call) = step.internet_checksum()
+                inst.written(&self.program().headers, &mut |v| known.write(v));
+                if let Some(call) = inst.internet_checksum()
                     && let Some(&result) = call.results.first()
                     && call.inputs(0).iter().all(|leaf| self.is_as_received(state, leaf))
                 {
@@ -181,7 +183,7 @@ impl Analysis<'_> {
         state.checksums = known;
     }
 
-    /// What is shown where a variable that is the checksum of data is the same as a field.
+    /// The fact that holds where a computed checksum equals a field.
     fn comparison(&self, state: &State, computed: VarId, data: usize, field: VarId) -> Option<Verified> {
         let is_word = self.program().vars[field].ty.width() == 16 && self.program().vars[computed].ty.width() == 16;
         let in_packet = self
@@ -195,7 +197,8 @@ impl Analysis<'_> {
         place.is_some_and(|(header, field)| field_offsets(self.program(), header)[field].is_multiple_of(8))
     }
 
-    /// The header and field of a variable that nothing has written, nor made its header valid or invalid.
+    /// The header and field of a variable that is as received: neither it nor its header's validity
+    /// has been written.
     fn as_received(&self, state: &State, var: VarId) -> Option<(HeaderId, usize)> {
         let (header, field) = field_of(self.program(), var)?;
         let h = &state.headers[header.index()];
@@ -210,16 +213,17 @@ impl Analysis<'_> {
         }
     }
 
-    /// How a checksum differs from one that the packet is known to have, if that is simple.
-    pub fn change_of_checksum(&self, state: &State, call: &Call) -> Option<Change> {
-        (state.checksums.verified.iter()).find_map(|what| self.change_of(state, *what, call.inputs(0)))
+    /// How a checksum differs from one that the packet certainly holds, if the difference is
+    /// simple.
+    pub fn checksum_update(&self, state: &State, call: &Call) -> Option<ChecksumUpdate> {
+        (state.checksums.verified.iter()).find_map(|what| self.update_from(state, *what, call.inputs(0)))
     }
 
-    fn change_of(&self, state: &State, what: Verified, now: &[InLeaf]) -> Option<Change> {
-        // In the packet: extracted, and where is known.
+    fn update_from(&self, state: &State, what: Verified, now: &[InLeaf]) -> Option<ChecksumUpdate> {
+        // A field that is in the packet: its header was extracted, at a known offset.
         let place = |var: VarId| {
             let (header, field) = field_of(self.program(), var)?;
-            let known = state.headers[header.index()].extracted && self.places[header.index()].is_some();
+            let known = state.headers[header.index()].extracted && self.header_offsets[header.index()].is_some();
             known.then_some((header, field))
         };
         let checksum = place(what.checksum)?;
@@ -238,16 +242,16 @@ impl Analysis<'_> {
             }
             if before != new || !self.is_as_received(state, now) {
                 let Operand::Var(before) = before else { return None };
-                if info.varbit || info.width > 32 || parts.len() == MOST_CHANGED {
+                if info.varbit || info.width > 32 || parts.len() == MAX_CHANGED_PARTS {
                     return None;
                 }
                 let (before, now) = (place(*before)?, new.clone());
-                parts.push(ChangedPart { before, now, at });
+                parts.push(UpdatedField { before, now, at });
             }
             // A varbit is empty, or the last.
             at += if info.varbit { 0 } else { info.width };
         }
-        Some(Change { checksum, parts })
+        Some(ChecksumUpdate { checksum, parts })
     }
 
     fn info(&self, operand: &Operand) -> VarInfo {
@@ -260,15 +264,15 @@ impl Analysis<'_> {
         }
     }
 
-    /// Blocks that have a checksum from the one that the packet has, and what may have changed since.
-    pub fn changed_checksums(&self) -> Vec<(BlockId, Vec<VarId>)> {
+    /// Blocks that update a checksum incrementally, and the fields that may have changed.
+    pub fn incremental_checksums(&self) -> Vec<(BlockId, Vec<VarId>)> {
         let headers = &self.program().headers;
         let mut found = Vec::new();
         for &id in &self.order {
-            for (step, state) in self.steps(id).zip(self.states(id)) {
-                if let Some(call) = step.internet_checksum()
+            for (inst, state) in self.annotated_insts(id).zip(self.states(id)) {
+                if let Some(call) = inst.internet_checksum()
                     && self.is_summed_inline(&state, call)
-                    && let Some(change) = self.change_of_checksum(&state, call)
+                    && let Some(change) = self.checksum_update(&state, call)
                 {
                     let fields = change
                         .parts

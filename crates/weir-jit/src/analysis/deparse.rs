@@ -1,4 +1,4 @@
-//! How the deparser's work can be done.
+//! Decides how the deparser works: in place, or by rebuilding headers.
 
 use super::{Analysis, Deparse};
 use crate::error::Unsupported;
@@ -9,7 +9,7 @@ use weir_ir::{BlockId, HeaderId, InstKind, Operand, Rvalue, Terminator, VarId, V
 impl Analysis<'_> {
     pub(super) fn plan(&self) -> Result<Deparse, Unsupported> {
         let program = self.program();
-        // Most bytes that are emitted up to the end of each block; blocks come after those before them, and
+        // By block: most bytes emitted up to its end. Blocks come after their predecessors, and
         // loops do not emit.
         let mut most = vec![0; self.pipeline.body.blocks.len()];
         let mut emits: Vec<HeaderId> = Vec::new();
@@ -45,7 +45,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// Whether what is emitted is what was extracted, in the same order with nothing left out, on every way.
+    /// Whether the emitted headers are the extracted ones, all of them and in the same order, on
+    /// every path.
     fn stays_in_place(&self, emits: &[HeaderId]) -> bool {
         let program = self.program();
         let mut rank = vec![None; program.headers.len()];
@@ -53,17 +54,19 @@ impl Analysis<'_> {
             rank[header.index()] = Some(i);
         }
         let body = &self.pipeline.body;
-        // Every way to a deparsed exit passes all emits, in order.
-        let mut passed: Vec<Option<Option<usize>>> = vec![None; body.blocks.len()];
-        let mut last: Vec<Option<BTreeSet<usize>>> = vec![None; body.blocks.len()];
-        passed[0] = Some(Some(0));
-        last[0] = Some(BTreeSet::new());
+        // Every path to a deparsed exit passes all emits, in order.
+        let mut emits_before: Vec<Option<Option<usize>>> = vec![None; body.blocks.len()];
+        let mut extracted_before: Vec<Option<BTreeSet<usize>>> = vec![None; body.blocks.len()];
+        emits_before[0] = Some(Some(0));
+        extracted_before[0] = Some(BTreeSet::new());
         let mut changed = true;
-        let mut good = true;
-        while changed && good {
+        let mut in_place = true;
+        while changed && in_place {
             changed = false;
             for &id in &self.order {
-                let (Some(mut done), Some(mut before)) = (passed[id.index()], last[id.index()].clone()) else {
+                let (Some(mut emitted), Some(mut last_extracted)) =
+                    (emits_before[id.index()], extracted_before[id.index()].clone())
+                else {
                     continue;
                 };
                 let block = &body.blocks[id];
@@ -71,58 +74,60 @@ impl Analysis<'_> {
                 if states.is_empty() {
                     continue;
                 }
-                let mut arrive = |target: BlockId, done: Option<usize>, before: &BTreeSet<usize>| {
-                    match &mut passed[target.index()] {
-                        Some(known) if *known != done => {
-                            // Ways with different numbers of emits meet.
+                let mut propagate = |target: BlockId, emitted: Option<usize>, last_extracted: &BTreeSet<usize>| {
+                    match &mut emits_before[target.index()] {
+                        Some(known) if *known != emitted => {
+                            // Paths with different numbers of emits join here.
                             changed |= known.is_some();
                             *known = None;
                         }
                         Some(_) => {}
                         none => {
-                            *none = Some(done);
+                            *none = Some(emitted);
                             changed = true;
                         }
                     }
-                    match &mut last[target.index()] {
+                    match &mut extracted_before[target.index()] {
                         Some(known) => {
                             let n = known.len();
-                            known.extend(before);
+                            known.extend(last_extracted);
                             changed |= known.len() != n;
                         }
                         none => {
-                            *none = Some(before.clone());
+                            *none = Some(last_extracted.clone());
                             changed = true;
                         }
                     }
                 };
                 for (inst, state) in block.insts.iter().zip(&states) {
                     if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
-                        arrive(on_error, done, &before);
+                        propagate(on_error, emitted, &last_extracted);
                     }
                     match &inst.kind {
                         InstKind::Extract { header, .. } => match rank[header.index()] {
-                            Some(r) if before.iter().all(|b| *b < r) => {
-                                before = [r].into();
+                            Some(r) if last_extracted.iter().all(|b| *b < r) => {
+                                last_extracted = [r].into();
                             }
-                            _ => good = false,
+                            _ => in_place = false,
                         },
-                        InstKind::Advance { bits } if !matches!(bits, Operand::Const(c) if c.is_zero()) => good = false,
+                        InstKind::Advance { bits } if !matches!(bits, Operand::Const(c) if c.is_zero()) => {
+                            in_place = false
+                        }
                         InstKind::Emit { header } => {
-                            good &= done == rank[header.index()];
-                            done = done.map(|d| d + 1);
+                            in_place &= emitted == rank[header.index()];
+                            emitted = emitted.map(|d| d + 1);
                         }
                         InstKind::Assign { dst, value } => {
-                            // Another length moves everything behind it.
-                            good &= !self.is_varbit_field(*dst);
+                            // A varbit of another length would move everything behind it.
+                            in_place &= !self.is_varbit_field(*dst);
                             if let Some(VarKind::Valid { header }) = program.vars.get(*dst).map(|v| v.kind) {
                                 let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
-                                good &= zero && state.headers[header.index()].pristine;
+                                in_place &= zero && state.headers[header.index()].pristine;
                             }
                         }
                         InstKind::Call(call) => {
                             written(&InstKind::Call(call.clone()), &program.headers, &mut |v| {
-                                good &= !self.is_validity(v);
+                                in_place &= !self.is_validity(v);
                             });
                         }
                         _ => {}
@@ -131,14 +136,17 @@ impl Analysis<'_> {
                 match block.terminator {
                     Terminator::Exit(e) => {
                         if self.pipeline.exits[e as usize].deparsed {
-                            good &= done == Some(emits.len());
+                            in_place &= emitted == Some(emits.len());
                         }
                     }
-                    ref other => other.targets().into_iter().for_each(|t| arrive(t, done, &before)),
+                    ref other => other
+                        .targets()
+                        .into_iter()
+                        .for_each(|t| propagate(t, emitted, &last_extracted)),
                 }
             }
         }
-        good
+        in_place
     }
 
     fn is_varbit_field(&self, var: VarId) -> bool {

@@ -1,31 +1,33 @@
-//! What is known at each point of a body on every way there: which headers lie in the packet, which fields still are what it
-//! holds, where the parser is.
+//! Forward dataflow: facts that hold at a point of a body on all paths to it. They are which
+//! headers lie in the packet, which of their fields are unchanged, where the parser is, and which
+//! checksums are verified.
 
 use super::checksums::Checksums;
-use super::{Analysis, Step};
+use super::{Analysis, AnnotatedInst};
 use weir_ir::{BlockId, InstKind, Operand, Rvalue, Terminator, VarId, VarKind};
 
-/// What is known of a header at a point of the body. Fields are bits of a mask by their index.
+/// The facts about a header. Sets of fields are bit masks by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeaderState {
-    /// Fields that may differ from what the packet holds at the header's place, if the header is valid.
+    /// Fields that may differ from what the packet holds at the header's offset, if the header is
+    /// valid.
     pub dirty: Vec<u64>,
-    /// It has been extracted on every way here and is valid.
+    /// It has been extracted on all paths, and is valid.
     pub extracted: bool,
-    /// Nothing has touched it: it is invalid, its fields are zero.
+    /// It is untouched: invalid, and its fields are zero.
     pub pristine: bool,
-    /// Its validity may have been set by code.
+    /// The program may have set its validity, other than by extracting it.
     pub validated: bool,
 }
 
-/// What is known at a point of the body.
+/// The facts at a point of the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub headers: Vec<HeaderState>,
-    /// The bit the parser is at, if that is always the same.
+    /// The parser's position in bits, if it is the same on all paths.
     pub cursor: Option<u32>,
     pub checksums: Checksums,
-    /// The deparser may have put headers into the scratch area.
+    /// The deparser may have emitted to the scratch area.
     pub has_emitted: bool,
 }
 
@@ -54,12 +56,12 @@ impl HeaderState {
         self.dirty[field / 64] >> (field % 64) & 1 == 1
     }
 
-    fn soil(&mut self, field: usize) {
+    fn mark_dirty(&mut self, field: usize) {
         self.dirty[field / 64] |= 1 << (field % 64);
         self.pristine = false;
     }
 
-    fn soil_all(&mut self) {
+    fn mark_all_dirty(&mut self) {
         self.dirty.fill(u64::MAX);
         self.pristine = false;
     }
@@ -86,11 +88,11 @@ impl Analysis<'_> {
         }
     }
 
-    /// Follows an instruction.
-    fn step(&self, state: &mut State, step: Step<'_>) {
+    /// Transfer function of an instruction.
+    fn transfer(&self, state: &mut State, inst: AnnotatedInst<'_>) {
         let program = self.program();
-        self.step_checksums(state, step);
-        match step.inst {
+        self.transfer_checksums(state, inst);
+        match inst.kind {
             InstKind::Emit { .. } => state.has_emitted = true,
             InstKind::Extract { header, varbit_bits } => {
                 let ty = &program.header_types[program.headers[*header].ty];
@@ -121,14 +123,14 @@ impl Analysis<'_> {
                 let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());
                 self.write(state, *dst, zero);
             }
-            _ => step.written(&program.headers, &mut |v| self.write(state, v, false)),
+            _ => inst.written(&program.headers, &mut |v| self.write(state, v, false)),
         }
     }
 
     fn write(&self, state: &mut State, var: VarId, zero: bool) {
         let Some(v) = self.program().vars.get(var) else { return };
         match v.kind {
-            VarKind::Field { header, index } => state.headers[header.index()].soil(index as usize),
+            VarKind::Field { header, index } => state.headers[header.index()].mark_dirty(index as usize),
             VarKind::Valid { header } => {
                 let h = &mut state.headers[header.index()];
                 if zero && h.pristine {
@@ -137,15 +139,16 @@ impl Analysis<'_> {
                 h.extracted = false;
                 h.validated = true;
                 if !zero {
-                    h.soil_all();
+                    h.mark_all_dirty();
                 }
             }
             _ => {}
         }
     }
 
-    /// Headers that are certainly valid at the start of a block, and not by code, have been extracted; checksums whose comparison
-    /// certainly told no difference are right.
+    /// Refines the state by constants at the start of a block. A header that is certainly valid,
+    /// and not made so by the program, has been extracted. A checksum whose comparison certainly
+    /// found no difference is right.
     fn refine(&self, block: BlockId, state: &mut State) {
         let constants = &self.constants[block.index()];
         state.checksums.refine(|v| constants.get(&v).copied());
@@ -167,7 +170,7 @@ impl Analysis<'_> {
                 let Some(mut state) = at[id.index()].clone() else {
                     continue;
                 };
-                let mut arrive = |target: BlockId, mut state: State| {
+                let mut propagate = |target: BlockId, mut state: State| {
                     self.refine(target, &mut state);
                     changed |= match &mut at[target.index()] {
                         Some(known) => known.meet(&state),
@@ -178,11 +181,11 @@ impl Analysis<'_> {
                     };
                 };
                 let block = &body.blocks[id];
-                for step in self.steps(id) {
-                    if let (true, Some(on_error)) = (step.inst.can_fail(), body.on_error) {
-                        arrive(on_error, state.clone());
+                for inst in self.annotated_insts(id) {
+                    if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
+                        propagate(on_error, state.clone());
                     }
-                    self.step(&mut state, step);
+                    self.transfer(&mut state, inst);
                 }
                 if let Terminator::Branch {
                     condition: Operand::Var(v),
@@ -194,38 +197,38 @@ impl Analysis<'_> {
                     for (target, value) in [(then, 1), (otherwise, 0)] {
                         let mut state = state.clone();
                         state.checksums.refine(|of| (of == v).then_some(value));
-                        arrive(target, state);
+                        propagate(target, state);
                     }
                     continue;
                 }
                 let targets = block.terminator.targets().into_iter();
-                targets.for_each(|t| arrive(t, state.clone()));
+                targets.for_each(|t| propagate(t, state.clone()));
             }
         }
         at
     }
 
-    /// Calls `f` with every instruction that is reached and what is known before it.
-    pub(super) fn each_inst(&self, mut f: impl FnMut(&State, &InstKind)) {
+    /// Calls `f` with every reachable instruction, and the state before it.
+    pub(super) fn for_each_inst(&self, mut f: impl FnMut(&State, &InstKind)) {
         for &id in &self.order {
-            let Some(mut state) = self.at[id.index()].clone() else {
+            let Some(mut state) = self.entry_states[id.index()].clone() else {
                 continue;
             };
-            for step in self.steps(id) {
-                f(&state, step.inst);
-                self.step(&mut state, step);
+            for inst in self.annotated_insts(id) {
+                f(&state, inst.kind);
+                self.transfer(&mut state, inst);
             }
         }
     }
 
-    /// What is known before each instruction of a block.
+    /// The states before each instruction of a block, and at its end.
     pub fn states(&self, id: BlockId) -> Vec<State> {
-        let Some(mut state) = self.at[id.index()].clone() else {
+        let Some(mut state) = self.entry_states[id.index()].clone() else {
             return Vec::new();
         };
         let mut all = vec![state.clone()];
-        for step in self.steps(id) {
-            self.step(&mut state, step);
+        for inst in self.annotated_insts(id) {
+            self.transfer(&mut state, inst);
             all.push(state.clone());
         }
         all

@@ -1,12 +1,12 @@
-//! What is live where.
+//! Liveness of variables.
 
-use super::{Analysis, Step};
+use super::{Analysis, AnnotatedInst};
 use weir_ir::passes::VarSet;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{BlockId, InstKind, Terminator, VarId};
 
 impl Analysis<'_> {
-    /// What is live after each instruction of a block.
+    /// By instruction of a block: the variables that are live after it.
     pub fn live_after(&self, id: BlockId) -> Vec<VarSet> {
         let body = &self.pipeline.body;
         let block = &body.blocks[id];
@@ -19,33 +19,33 @@ impl Analysis<'_> {
             self.terminator_reads(last, &block.terminator, &mut |v| live.insert(v));
         }
         let mut all = Vec::with_capacity(block.insts.len());
-        let steps: Vec<Step<'_>> = self.steps(id).collect();
-        for (i, step) in steps.into_iter().enumerate().rev() {
+        let insts: Vec<AnnotatedInst<'_>> = self.annotated_insts(id).collect();
+        for (i, inst) in insts.into_iter().enumerate().rev() {
             all.push(live.clone());
-            if step.is_idle(&live) {
+            if inst.is_dead(&live) {
                 continue;
             }
-            self.writes(step, &mut |v| live.remove(v));
-            if let (true, Some(on_error)) = (step.inst.can_fail(), body.on_error) {
+            self.writes(inst, &mut |v| live.remove(v));
+            if let (true, Some(on_error)) = (inst.kind.can_fail(), body.on_error) {
                 live.union(&self.live[on_error.index()]);
             }
             if let Some(state) = states.get(i) {
-                self.reads(state, step, &mut |v| live.insert(v));
+                self.reads(state, inst, &mut |v| live.insert(v));
             }
         }
         all.reverse();
         all
     }
 
-    /// Variables that are read by something that is not idle.
+    /// Variables that are read by an instruction that is not dead.
     pub fn variables_read(&self) -> VarSet {
         let body = &self.pipeline.body;
         let mut read = VarSet::new(self.vars.len());
         for &id in &self.order {
             let (block, states, live) = (&body.blocks[id], self.states(id), self.live_after(id));
-            for ((step, state), live) in self.steps(id).zip(&states).zip(&live) {
-                if !step.is_idle(live) {
-                    self.reads(state, step, &mut |v| read.insert(v));
+            for ((inst, state), live) in self.annotated_insts(id).zip(&states).zip(&live) {
+                if !inst.is_dead(live) {
+                    self.reads(state, inst, &mut |v| read.insert(v));
                 }
             }
             if let Some(last) = states.last() {
@@ -58,12 +58,12 @@ impl Analysis<'_> {
     pub(super) fn liveness(&self) -> Vec<VarSet> {
         let body = &self.pipeline.body;
         let mut live_in = vec![VarSet::new(self.vars.len()); body.blocks.len()];
-        // What each block does does not change from round to round.
+        // The effects of an instruction, which are the same in each round of the iteration.
         struct Effect {
             reads: Vec<VarId>,
             writes: Vec<VarId>,
             fails: bool,
-            /// It does nothing but compute what it writes.
+            /// It only computes what it writes.
             is_pure: bool,
         }
         let mut effects: Vec<Vec<Effect>> = (0..body.blocks.len()).map(|_| Vec::new()).collect();
@@ -73,15 +73,15 @@ impl Analysis<'_> {
             if states.is_empty() {
                 continue;
             }
-            for (step, state) in self.steps(id).zip(&states) {
+            for (inst, state) in self.annotated_insts(id).zip(&states) {
                 let mut effect = Effect {
                     reads: Vec::new(),
                     writes: Vec::new(),
-                    fails: step.inst.can_fail(),
-                    is_pure: step.is_idle(&VarSet::new(self.vars.len())),
+                    fails: inst.kind.can_fail(),
+                    is_pure: inst.is_dead(&VarSet::new(self.vars.len())),
                 };
-                self.reads(state, step, &mut |v| effect.reads.push(v));
-                self.writes(step, &mut |v| effect.writes.push(v));
+                self.reads(state, inst, &mut |v| effect.reads.push(v));
+                self.writes(inst, &mut |v| effect.writes.push(v));
                 effects[id.index()].push(effect);
             }
             let mut effect = Effect {
@@ -116,16 +116,16 @@ impl Analysis<'_> {
                     effect.writes.iter().for_each(|&v| live.remove(v));
                     if let (true, Some(on_error)) = (effect.fails, on_error) {
                         live.union(&live_in[on_error]);
-                        // A failing operation has written nothing but the error.
+                        // A failing operation has written only the error.
                         if let Some(error) = body.error {
                             live.remove(error);
                         }
                     }
                     effect.reads.iter().for_each(|&v| live.insert(v));
                 }
-                self.read_to_have(id).for_each(|v| live.insert(v));
-                // So much is kept of what was counted where packets wait, and nothing elsewhere.
-                match self.loops.values().any(|l| l.waits && l.blocks.contains(&id)) {
+                self.remat_inputs(id).for_each(|v| live.insert(v));
+                // The cost is live in loops with suspension points only; elsewhere it begins at 0.
+                match self.loops.values().any(|l| l.suspends && l.blocks.contains(&id)) {
                     true => live.insert(self.spent),
                     false => live.remove(self.spent),
                 };
@@ -141,10 +141,10 @@ impl Analysis<'_> {
     }
 }
 
-impl Step<'_> {
-    /// Whether the instruction does nothing where only these variables are live after it.
-    pub fn is_idle(self, live: &VarSet) -> bool {
-        match self.inst {
+impl AnnotatedInst<'_> {
+    /// Whether the instruction is dead, if only these variables are live after it.
+    pub fn is_dead(self, live: &VarSet) -> bool {
+        match self.kind {
             InstKind::Assign { dst, .. } | InstKind::PacketLength { dst } => !live.contains(*dst),
             InstKind::Call(call) => {
                 let results = match self.call_kind() {

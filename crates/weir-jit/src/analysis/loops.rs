@@ -1,33 +1,35 @@
-//! Which blocks a packet may pass more than once.
+//! Finds natural loops, and what they may cost a packet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, Body, Terminator, cost};
 
-/// A loop: the blocks between jumps back to its head and that head, these included.
+/// A loop: the blocks on paths from its head back to the head, inclusive.
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub blocks: BTreeSet<BlockId>,
-    /// It is one of a parser, which takes from the packet in each turn. Known by what is only in parsers: blocks that are states, that select, or that may find the
-    /// packet too short.
-    pub takes: bool,
-    /// Packets wait in it for lookups.
-    pub waits: bool,
+    /// It belongs to a parser, which takes from the packet in each iteration. Recognised by what
+    /// only parsers have: blocks that are states, that select, or that may find the packet too
+    /// short.
+    pub is_parser: bool,
+    /// Packets suspend in it at lookups.
+    pub suspends: bool,
 }
 
 impl Loop {
     fn add(&mut self, body: &Body, blocks: BTreeSet<BlockId>) {
         for &id in &blocks {
             let block = &body.blocks[id];
-            self.takes |=
+            self.is_parser |=
                 block.can_fail() || block.state.is_some() || matches!(block.terminator, Terminator::Select { .. });
-            self.waits |= matches!(block.terminator, Terminator::Lookup(_));
+            self.suspends |= matches!(block.terminator, Terminator::Lookup(_));
         }
         self.blocks.extend(blocks);
     }
 }
 
-/// The loops by their heads; `order` has each block after those before it but for loops ([`Body::in_order`]).
+/// The loops by their heads. `order` has each block after its predecessors except for back edges
+/// ([`Body::in_order`]).
 pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     let mut position = vec![usize::MAX; body.blocks.len()];
     let mut before = vec![Vec::new(); body.blocks.len()];
@@ -38,9 +40,9 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     let mut loops: BTreeMap<BlockId, Loop> = BTreeMap::new();
     for &id in order {
         for head in body.blocks[id].terminator.targets() {
-            // A jump back.
+            // A back edge.
             if position[head.index()] <= position[id.index()] {
-                let blocks = between(body, head, id, &before);
+                let blocks = loop_body(body, head, id, &before);
                 loops.entry(head).or_default().add(body, blocks);
             }
         }
@@ -49,41 +51,43 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
 }
 
 /// Cost of one iteration of a parser's loop.
-const PARSER_TURN: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_BUDGET;
-/// What a packet's loops may cost in a parser: as many iterations as the interpreter runs blocks.
-pub(crate) const PARSER_LIMIT: u32 = PARSER_TURN * weir_interp::PARSER_BUDGET;
+const PARSER_ITERATION: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_BUDGET;
+/// Limit for a packet's loops in a parser: as many iterations as the interpreter runs blocks.
+pub(crate) const PARSER_LIMIT: u32 = PARSER_ITERATION * weir_interp::PARSER_BUDGET;
 
-/// Per block, what it adds to the cost of a packet's loops. In a parser's loop iterations count,
-/// and blocks that cost more than one.
+/// By block: what it adds to the cost of a packet's loops. In a parser's loop iterations count, and
+/// blocks that cost more than one.
 pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
     let program = &pipeline.program;
     let blocks = &pipeline.body.blocks;
     let mut costs = vec![0; blocks.len()];
-    for (head, looped) in loops.iter().filter(|(_, looped)| looped.takes) {
+    for (head, looped) in loops.iter().filter(|(_, looped)| looped.is_parser) {
         for &id in &looped.blocks {
             let cost = cost::block(program, &blocks[id]);
-            costs[id.index()] = if cost > PARSER_TURN { cost } else { 0 };
+            costs[id.index()] = if cost > PARSER_ITERATION { cost } else { 0 };
         }
         let of_head = &mut costs[head.index()];
-        *of_head = (*of_head).max(PARSER_TURN);
+        *of_head = (*of_head).max(PARSER_ITERATION);
     }
-    let others = loops.values().filter(|looped| !looped.takes);
+    let others = loops.values().filter(|looped| !looped.is_parser);
     for &id in others.flat_map(|looped| &looped.blocks) {
         costs[id.index()] = cost::block(program, &blocks[id]);
     }
     costs
 }
 
-/// Blocks on ways from `head` to `last` that do not pass `head` again, both included. `before` are those before each block.
-fn between(body: &Body, head: BlockId, last: BlockId, before: &[Vec<BlockId>]) -> BTreeSet<BlockId> {
-    let leading = reached(BTreeSet::from([head]), last, |id| before[id.index()].clone());
-    // A loop with two heads can be entered at either, and what leads to the other is no part of it.
-    let after = reached(BTreeSet::new(), head, |id| body.successors(id));
+/// Blocks on paths from `head` to `last` that do not pass `head` again, inclusive. `before` has the
+/// predecessors of each block.
+fn loop_body(body: &Body, head: BlockId, last: BlockId, before: &[Vec<BlockId>]) -> BTreeSet<BlockId> {
+    let leading = reachable(BTreeSet::from([head]), last, |id| before[id.index()].clone());
+    // A loop with two heads can be entered at either. Blocks that only lead to the other head are
+    // not part of it.
+    let after = reachable(BTreeSet::new(), head, |id| body.successors(id));
     leading.intersection(&after).copied().collect()
 }
 
-/// Blocks that are gone through from `start` on, besides those that have been already.
-fn reached(mut seen: BTreeSet<BlockId>, start: BlockId, next: impl Fn(BlockId) -> Vec<BlockId>) -> BTreeSet<BlockId> {
+/// Blocks reachable from `start`, besides those already seen.
+fn reachable(mut seen: BTreeSet<BlockId>, start: BlockId, next: impl Fn(BlockId) -> Vec<BlockId>) -> BTreeSet<BlockId> {
     let mut work = vec![start];
     while let Some(id) = work.pop() {
         if seen.insert(id) {
@@ -98,7 +102,7 @@ mod tests {
     use super::*;
     use weir_ir::{BasicBlock, Bits, Loc, Operand};
 
-    /// Blocks that go on to one or two others, or end.
+    /// Blocks with two successors, one, or none.
     fn body(targets: &[&[usize]]) -> Body {
         let mut body = Body::default();
         for targets in targets {
@@ -132,25 +136,25 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_loop_is_no_part_of_it_wherever_it_stands() {
-        // The way into the loop is the first target of 1, then the second.
+    fn blocks_after_a_loop_are_not_part_of_it() {
+        // The loop's entry is the first target of 1, then the second.
         assert_eq!(found(&body(&[&[1], &[2, 3], &[1], &[]])), [(1, vec![1, 2])]);
         assert_eq!(found(&body(&[&[1], &[3, 2], &[1], &[]])), [(1, vec![1, 2])]);
-        // It is left from its middle as well.
+        // A loop that also exits from its middle.
         let left_twice = body(&[&[1], &[2, 4], &[4, 3], &[1], &[]]);
         assert_eq!(found(&left_twice), [(1, vec![1, 2, 3])]);
     }
 
     #[test]
-    fn loops_within_each_other_have_heads_of_their_own() {
+    fn nested_loops_have_separate_heads() {
         let within = body(&[&[1], &[2, 5], &[3, 4], &[2], &[1], &[]]);
         assert_eq!(found(&within), [(1, vec![1, 2, 3, 4]), (2, vec![2, 3])]);
         assert_eq!(found(&body(&[&[0, 1], &[]])), [(0, vec![0])]);
     }
 
     #[test]
-    fn what_leads_to_the_other_head_is_no_part_of_a_loop_with_two() {
-        // 0 goes to 1 or, by 3, to 2; they go to each other.
+    fn paths_to_a_second_head_are_not_part_of_the_loop() {
+        // 0 branches to 1 or, by 3, to 2; 1 and 2 jump to each other.
         let two_heads = body(&[&[1, 3], &[2], &[1, 4], &[2], &[]]);
         let [(_, blocks)] = &found(&two_heads)[..] else {
             panic!("one jump back");
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn without_jumps_back_there_are_none() {
+    fn acyclic_bodies_have_no_loops() {
         assert_eq!(found(&body(&[&[1, 2], &[3], &[3], &[]])), []);
     }
 }

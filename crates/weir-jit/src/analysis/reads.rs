@@ -1,18 +1,19 @@
-//! What instructions and terminators read and write once it is known what the packet holds and how the deparser works.
+//! The variables that instructions, terminators and exits read and write, given what the packet
+//! holds and how the deparser works. Liveness builds on it, and code generation must read the same.
 
-use super::{Analysis, Deparse, Place, State, Step, field_of};
+use super::{Analysis, AnnotatedInst, Deparse, HeaderOffset, State, field_of};
 use std::collections::BTreeSet;
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, HeaderId, InLeaf, InstKind, Operand, Terminator, VarId};
 
 impl Analysis<'_> {
-    /// Whether a scalar that is summed up can be taken from the packet: its header and field.
-    pub fn in_packet(&self, state: &State, operand: &Operand) -> Option<(HeaderId, usize)> {
+    /// The header and field of an operand that the packet certainly holds unchanged.
+    pub fn clean_field(&self, state: &State, operand: &Operand) -> Option<(HeaderId, usize)> {
         let Operand::Var(v) = operand else { return None };
         let (header, field) = field_of(self.program(), *v)?;
         let h = &state.headers[header.index()];
         let clean = h.extracted && !h.is_dirty(field) && !self.vars[v.index()].varbit;
-        (clean && self.places[header.index()].is_some()).then_some((header, field))
+        (clean && self.header_offsets[header.index()].is_some()).then_some((header, field))
     }
 
     /// Whether a varbit is certainly empty.
@@ -21,23 +22,24 @@ impl Analysis<'_> {
         field_of(self.program(), *v).is_some_and(|(h, _)| state.headers[h.index()].pristine)
     }
 
-    /// Whether code can sum up what a checksum is over: whether it knows where everything lies in the sum.
+    /// Whether code can compute a checksum inline: it must know the position of each operand in the
+    /// sum.
     pub fn is_summed_inline(&self, state: &State, call: &Call) -> bool {
         let leaves = call.inputs(0);
         let varbit = |l: &InLeaf| matches!(l, InLeaf::Value(o @ Operand::Var(v)) if self.vars[v.index()].varbit && !self.is_pristine(state, o));
         !leaves.iter().any(|l| matches!(l, InLeaf::Header(_))) && !leaves.iter().rev().skip(1).any(varbit)
     }
 
-    /// The variable that holds where a header lies, if it is not always the same place.
-    pub fn place_variable(&self, header: HeaderId) -> Option<VarId> {
-        match self.places[header.index()] {
-            Some(Place::Variable(v)) => Some(v),
+    /// The variable that holds a header's offset, if the offset is not constant.
+    pub fn offset_variable(&self, header: HeaderId) -> Option<VarId> {
+        match self.header_offsets[header.index()] {
+            Some(HeaderOffset::Variable(v)) => Some(v),
             _ => None,
         }
     }
 
-    fn place_read(&self, header: HeaderId, f: &mut dyn FnMut(VarId)) {
-        if let Some(Place::Variable(v)) = self.places[header.index()] {
+    fn read_offset(&self, header: HeaderId, f: &mut dyn FnMut(VarId)) {
+        if let Some(HeaderOffset::Variable(v)) = self.header_offsets[header.index()] {
             f(v);
         }
     }
@@ -45,9 +47,9 @@ impl Analysis<'_> {
     /// Fields of a header that `emit` must write from variables.
     pub fn fields_to_write(&self, state: &State, header: HeaderId) -> Vec<usize> {
         let h = &state.headers[header.index()];
-        let all = self.places[header.index()].is_none();
+        let all = self.header_offsets[header.index()].is_none();
         if all && self.deparse == Deparse::InPlace {
-            // It was never in the packet, and as nothing comes into it either, it is not valid.
+            // It is never extracted, and in place no header is added, so it is not valid.
             return Vec::new();
         }
         let count = self.program().headers[header].fields.len();
@@ -57,19 +59,20 @@ impl Analysis<'_> {
             .collect()
     }
 
-    /// Calls `f` with what must be known to read a variable: itself, or where it is in the packet.
+    /// Calls `f` with what a read of a variable needs: the variable, or its header's offset in the
+    /// packet.
     fn read(&self, state: &State, var: VarId, f: &mut dyn FnMut(VarId)) {
-        match self.held_by_packet(state, var) {
-            Some((header, _)) => self.place_read(header, f),
+        match self.clean_narrow_field(state, var) {
+            Some((header, _)) => self.read_offset(header, f),
             None => f(var),
         }
     }
 
-    /// Calls `f` with every variable an instruction reads, given what is known before it.
-    pub fn reads(&self, state: &State, step: Step<'_>, f: &mut dyn FnMut(VarId)) {
+    /// Calls `f` with every variable that an instruction reads, given the state before it.
+    pub fn reads(&self, state: &State, inst: AnnotatedInst<'_>, f: &mut dyn FnMut(VarId)) {
         let f: &mut dyn FnMut(VarId) = &mut |v| self.read(state, v, f);
         let program = self.program();
-        match step.inst {
+        match inst.kind {
             InstKind::Emit { header } => {
                 let fields = self.fields_to_write(state, *header);
                 if self.deparse == Deparse::InPlace && fields.is_empty() {
@@ -77,12 +80,12 @@ impl Analysis<'_> {
                 }
                 f(program.headers[*header].valid);
                 fields.iter().for_each(|&i| f(program.headers[*header].fields[i]));
-                self.place_read(*header, f);
+                self.read_offset(*header, f);
                 if self.deparse != Deparse::InPlace {
                     f(self.emitted);
                 }
             }
-            InstKind::Call(call) => self.call_reads(state, call, step.call_kind(), f),
+            InstKind::Call(call) => self.call_reads(state, call, inst.call_kind(), f),
             other => {
                 weir_ir::passes::read_by_inst(other, &program.headers, f);
                 if other.can_fail() && state.cursor.is_none() {
@@ -95,16 +98,16 @@ impl Analysis<'_> {
     fn call_reads(&self, state: &State, call: &Call, kind: Option<&CallKind>, f: &mut dyn FnMut(VarId)) {
         match kind {
             Some(CallKind::InternetChecksum | CallKind::InternetSum) if self.is_summed_inline(state, call) => {
-                if let Some(change) = self.change_of_checksum(state, call) {
+                if let Some(change) = self.checksum_update(state, call) {
                     let changed = change.parts.iter().map(|part| part.before.0);
                     changed
                         .chain([change.checksum.0])
-                        .for_each(|header| self.place_read(header, f));
+                        .for_each(|header| self.read_offset(header, f));
                 }
                 for leaf in call.inputs(0) {
                     let InLeaf::Value(o) = leaf else { continue };
-                    match (self.in_packet(state, o), o) {
-                        (Some((header, _)), _) => self.place_read(header, f),
+                    match (self.clean_field(state, o), o) {
+                        (Some((header, _)), _) => self.read_offset(header, f),
                         // An empty varbit adds nothing.
                         (None, Operand::Var(v)) if self.vars[v.index()].varbit && self.is_pristine(state, o) => {}
                         (None, Operand::Var(v)) => f(*v),
@@ -137,8 +140,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// What exits hand over from variables: all that they name but fields that are as the packet has them wherever control
-    /// leaves.
+    /// The variables that exits save: all of the exit's live ones, except fields that the packet
+    /// holds unchanged wherever control leaves.
     pub(super) fn find_handed_over(&self) -> Vec<Vec<VarId>> {
         let mut all: Vec<BTreeSet<VarId>> = vec![BTreeSet::new(); self.pipeline.exits.len()];
         for &id in &self.order {
@@ -166,7 +169,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Calls `f` with every variable a terminator reads.
+    /// Calls `f` with every variable that a terminator reads.
     pub fn terminator_reads(&self, state: &State, terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
         let f: &mut dyn FnMut(VarId) = &mut |v| self.read(state, v, f);
         if let Terminator::Exit(exit) = terminator {
@@ -176,13 +179,14 @@ impl Analysis<'_> {
         }
     }
 
-    /// Calls `f` with every variable an instruction writes, the cursor and so on included.
-    pub fn writes(&self, step: Step<'_>, f: &mut dyn FnMut(VarId)) {
-        step.written(&self.program().headers, f);
-        match step.inst {
+    /// Calls `f` with every variable that an instruction writes, including the cursor and other
+    /// variables of the analysis.
+    pub fn writes(&self, inst: AnnotatedInst<'_>, f: &mut dyn FnMut(VarId)) {
+        inst.written(&self.program().headers, f);
+        match inst.kind {
             InstKind::Extract { header, .. } => {
                 f(self.cursor);
-                self.place_read(*header, f);
+                self.read_offset(*header, f);
             }
             InstKind::Advance { .. } => f(self.cursor),
             InstKind::Emit { .. } if self.deparse != Deparse::InPlace => f(self.emitted),

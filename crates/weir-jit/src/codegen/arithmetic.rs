@@ -1,11 +1,11 @@
-//! Short forms of instructions.
+//! Short forms of instructions, which track upper bounds of values to leave out masks.
 
-use super::{Segment, flags};
+use super::{SegmentBuilder, flags};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value, types};
 use weir_ir::Operand;
 
-impl Segment<'_, '_> {
+impl SegmentBuilder<'_, '_> {
     pub fn imm(&mut self, value: u64) -> Value {
         let constant = self.b.ins().iconst(types::I64, value as i64);
         self.bounded(constant, value)
@@ -23,19 +23,19 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Notes that a value is at most this.
+    /// Notes an upper bound of a value.
     pub fn bounded(&mut self, value: Value, most: u64) -> Value {
         self.bounds.insert(value, most);
         value
     }
 
-    /// The most that a value can be, as far as is known.
-    pub fn most(&self, value: Value) -> u64 {
+    /// The known upper bound of a value.
+    pub fn upper_bound(&self, value: Value) -> u64 {
         self.bounds.get(&value).copied().unwrap_or(u64::MAX)
     }
 
     pub fn add(&mut self, a: Value, b: Value) -> Value {
-        let most = self.most(a).checked_add(self.most(b));
+        let most = self.upper_bound(a).checked_add(self.upper_bound(b));
         let sum = self.b.ins().iadd(a, b);
         self.bounded(sum, most.unwrap_or(u64::MAX))
     }
@@ -52,7 +52,7 @@ impl Segment<'_, '_> {
         if by == 0 {
             return value;
         }
-        let most = self.most(value);
+        let most = self.upper_bound(value);
         let fits = by < 64 && most.leading_zeros() >= by as u32;
         let by_value = self.imm(by);
         let shifted = self.b.ins().ishl(value, by_value);
@@ -63,7 +63,7 @@ impl Segment<'_, '_> {
         if by == 0 {
             return value;
         }
-        let most = self.most(value);
+        let most = self.upper_bound(value);
         let by_value = self.imm(by);
         let shifted = self.b.ins().ushr(value, by_value);
         self.bounded(shifted, most.checked_shr(by as u32).unwrap_or(u64::MAX))
@@ -75,7 +75,7 @@ impl Segment<'_, '_> {
             return value;
         }
         let ones = (1u64 << width) - 1;
-        if self.most(value) <= ones {
+        if self.upper_bound(value) <= ones {
             return value;
         }
         let mask = self.imm(ones);
@@ -98,7 +98,7 @@ impl Segment<'_, '_> {
         self.bounded(number, 1)
     }
 
-    /// What a value is with its bytes turned round, extended by zeros.
+    /// The operand of a byte swap and zero extension.
     fn swapped(&self, value: Value) -> Option<Value> {
         let operand = |value: Value, wanted: Opcode| {
             let inst = self.b.func.dfg.value_def(value).inst()?;
@@ -110,15 +110,14 @@ impl Segment<'_, '_> {
         operand(operand(value, Opcode::Uextend).unwrap_or(value), Opcode::Bswap)
     }
 
-    /// Operands to compare in place of a value of which only the lowest bytes are left, and a constant: there are comparisons of some
-    /// bytes of a register.
+    /// Replaces a comparison of masked low bytes with a constant by one of a narrower register.
     fn without_mask(&mut self, cc: IntCC, a: Value, b: Value) -> Option<(Value, Value)> {
         let unsigned = cc == cc.unsigned();
         let (whole, mask) = self.with_constant(a, Opcode::Band).filter(|_| unsigned)?;
         let constant = self.known(b).filter(|constant| *constant <= mask)?;
         let ty = match mask {
             0xff => types::I8,
-            // A constant of two bytes takes some processors long to decode.
+            // A 16-bit immediate takes some processors long to decode.
             0xffff if constant < 0x80 => types::I16,
             0xffff_ffff => types::I32,
             _ => return None,
@@ -133,8 +132,9 @@ impl Segment<'_, '_> {
         self.compare(IntCC::Equal, bit, zero)
     }
 
-    /// The value of a condition, 0 or anything else: one bit of a value is tested there, which takes one instruction, and where many are
-    /// (of an instruction bitmap, of the word that says which headers are valid), one register instead of one each.
+    /// A condition: 0 or anything else. One bit of a value is tested there, which takes one
+    /// instruction. Many conditions on bits of the same value (an instruction bitmap, packed
+    /// validity) then need one register instead of one each.
     pub fn condition(&mut self, operand: &Operand) -> Value {
         let value = self.value(operand);
         let Some((from, bit)) = self.single_bit(value) else {
@@ -144,18 +144,18 @@ impl Segment<'_, '_> {
         self.b.ins().band(from, mask)
     }
 
-    /// The value of which this is a bit that was shifted down, and which one.
+    /// The value of which this is a single bit, shifted down, and the bit's number.
     pub(super) fn single_bit(&self, value: Value) -> Option<(Value, u64)> {
         let shifted = match self.with_constant(value, Opcode::Band) {
             Some((masked, 1)) => masked,
-            _ if self.most(value) == 1 => value,
+            _ if self.upper_bound(value) == 1 => value,
             _ => return None,
         };
         let shift = self.with_constant(shifted, Opcode::Ushr)?;
         (shift.1 < 64).then_some(shift)
     }
 
-    /// The operands of the instruction that makes a value, if it is this one with a constant.
+    /// The operands of a value's instruction, if it is this one with a constant.
     pub(super) fn with_constant(&self, value: Value, opcode: Opcode) -> Option<(Value, u64)> {
         let inst = self.b.func.dfg.value_def(value).inst()?;
         match self.b.func.dfg.insts[inst] {
@@ -175,7 +175,8 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Bytes of the packet (1, 2, 4 or 8) as a number in the machine's order, for what needs it at once.
+    /// Bytes of the packet (1, 2, 4 or 8) as a number in the machine's byte order. The load does
+    /// not move.
     pub fn load_packet(&mut self, size: u32, address: Value, offset: i32) -> Value {
         let flags = flags();
         let number = match size {
@@ -187,7 +188,7 @@ impl Segment<'_, '_> {
         self.bounded(number, u64::MAX >> (64 - 8 * size))
     }
 
-    /// Bytes of the packet in the order of the network, whoever needs them.
+    /// Bytes of the packet in network byte order. The load may move to its uses.
     pub fn load_packet_swapped(&mut self, size: u32, address: Value, offset: i32) -> Value {
         let ty = int_of(size);
         let flags = self.packet_flags();
@@ -205,7 +206,7 @@ impl Segment<'_, '_> {
     }
 }
 
-/// The type of so many bytes.
+/// The type of this many bytes.
 fn int_of(size: u32) -> Type {
     match size {
         1 => types::I8,

@@ -1,33 +1,33 @@
-//! Sums of a value's bits, one by one, as what they are: how many are set.
+//! Replaces sums of a value's bits by population counts.
 //!
-//! P4 has no operation that counts bits, so programs write a sum of slices: of an instruction bitmap, say, where some bits stand for one
-//! word and some for two.
+//! P4 has no operation that counts bits, so programs write a sum of slices: of an INT instruction
+//! bitmap, say, where some bits stand for one word and some for two.
 
-use super::Segment;
+use super::SegmentBuilder;
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value};
 
-/// From so many bits on counting them takes fewer instructions than adding them up.
-const LEAST: u32 = 4;
-/// So many operations lie between a field that is read and the packet's address at most: its bytes are turned round, extended, shifted and
-/// masked, and its header's place is shifted and added.
-const DEPTH: u32 = 8;
+/// From this number of bits on, counting takes fewer instructions than adding.
+const MIN_COUNTED: u32 = 4;
+/// Most operations between a field's value and the packet's address: its bytes are swapped,
+/// extended, shifted and masked, and its header's offset is shifted and added.
+const MAX_FIELD_DEPTH: u32 = 8;
 /// Weights of bits: 1, 2, 4 and 8.
 const WEIGHTS: usize = 4;
 
 /// A sum of bits of a value, each of them at most once per weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BitSum {
-    of: Value,
-    /// The bits that count so many times two to the power of the index.
+    source: Value,
+    /// By weight, as a power of two: the bits that are added with this weight.
     masks: [u64; WEIGHTS],
 }
 
 impl BitSum {
     /// One bit of a value.
-    pub fn bit(of: Value, bit: u32) -> Self {
+    pub fn bit(source: Value, bit: u32) -> Self {
         let mut masks = [0; WEIGHTS];
         masks[0] = 1 << bit;
-        BitSum { of, masks }
+        BitSum { source, masks }
     }
 
     fn count(&self) -> u32 {
@@ -36,12 +36,15 @@ impl BitSum {
 
     fn and(self, other: BitSum) -> Option<BitSum> {
         let pairs = || self.masks.iter().zip(other.masks);
-        if self.of != other.of || pairs().any(|(a, b)| a & b != 0) {
+        if self.source != other.source || pairs().any(|(a, b)| a & b != 0) {
             return None;
         }
         let mut masks = self.masks;
         masks.iter_mut().zip(other.masks).for_each(|(a, b)| *a |= b);
-        Some(BitSum { of: self.of, masks })
+        Some(BitSum {
+            source: self.source,
+            masks,
+        })
     }
 
     fn shifted(self, by: u64) -> Option<BitSum> {
@@ -52,29 +55,33 @@ impl BitSum {
         }
         let mut masks = [0; WEIGHTS];
         masks[by..].copy_from_slice(kept);
-        Some(BitSum { of: self.of, masks })
+        Some(BitSum {
+            source: self.source,
+            masks,
+        })
     }
 }
 
-impl Segment<'_, '_> {
-    /// What a value is a sum of, if that is bits of another.
+impl SegmentBuilder<'_, '_> {
+    /// The sum of bits that a value is known to be.
     fn bit_sum(&self, value: Value) -> Option<BitSum> {
         if let Some(sum) = self.bit_sums.get(&value) {
             return Some(*sum);
         }
-        if let Some((of, by)) = self.with_constant(value, Opcode::Ishl) {
-            // What is shifted out would be missing; of so few bits nothing is.
-            return self.bit_sum(of)?.shifted(by);
+        if let Some((source, by)) = self.with_constant(value, Opcode::Ishl) {
+            // No bit is shifted out: the sum of a few bits is small.
+            return self.bit_sum(source)?.shifted(by);
         }
-        if let Some((of, bit)) = self.single_bit(value) {
-            return Some(BitSum::bit(of, bit as u32));
+        if let Some((source, bit)) = self.single_bit(value) {
+            return Some(BitSum::bit(source, bit as u32));
         }
-        let (of, mask) = self.with_constant(value, Opcode::Band)?;
-        (mask == 1).then_some(BitSum::bit(of, 0))
+        let (source, mask) = self.with_constant(value, Opcode::Band)?;
+        (mask == 1).then_some(BitSum::bit(source, 0))
     }
 
-    /// Whether two values are certainly the same: computed from the same by the same operations, `depth` of them in turn at most.
-    fn same(&self, a: Value, b: Value, depth: u32) -> bool {
+    /// Whether two values are certainly equal: the same operations on the same operands, nested at
+    /// most `depth` deep.
+    fn is_same_value(&self, a: Value, b: Value, depth: u32) -> bool {
         let dfg = &self.b.func.dfg;
         if a == b {
             return true;
@@ -85,13 +92,13 @@ impl Segment<'_, '_> {
         if depth == 0 || dfg.value_type(a) != dfg.value_type(b) {
             return false;
         }
-        let again = |a, b| self.same(a, b, depth - 1);
+        let same = |a, b| self.is_same_value(a, b, depth - 1);
         match (dfg.insts[x], dfg.insts[y]) {
             (InstructionData::UnaryImm { opcode: o, imm }, InstructionData::UnaryImm { opcode: p, imm: other }) => {
                 o == p && imm == other
             }
             (InstructionData::Unary { opcode: o, arg }, InstructionData::Unary { opcode: p, arg: other }) => {
-                o == p && again(arg, other)
+                o == p && same(arg, other)
             }
             (
                 InstructionData::Binary { opcode: o, args },
@@ -99,7 +106,7 @@ impl Segment<'_, '_> {
                     opcode: p,
                     args: others,
                 },
-            ) => o == p && again(args[0], others[0]) && again(args[1], others[1]),
+            ) => o == p && same(args[0], others[0]) && same(args[1], others[1]),
             (
                 InstructionData::Load {
                     opcode: o,
@@ -119,21 +126,23 @@ impl Segment<'_, '_> {
                     && flags == f
                     && dfg.mem_flags[flags].readonly()
                     && dfg.mem_flags[flags].can_move()
-                    && again(arg, other)
+                    && same(arg, other)
             }
             _ => false,
         }
     }
 
-    /// The sum of two values, if it is a sum of bits that is sooner counted. If not yet, it is kept in mind what it is.
+    /// The sum of two values, if it is a sum of bits. Emits a count if there are enough bits;
+    /// otherwise adds, and notes what the sum is.
     pub(super) fn add_bits(&mut self, x: Value, y: Value) -> Option<Value> {
         let (a, mut b) = (self.bit_sum(x)?, self.bit_sum(y)?);
-        if self.same(a.of, b.of, DEPTH) {
-            // A field of the packet is read again wherever it is used.
-            b.of = a.of;
+        if self.is_same_value(a.source, b.source, MAX_FIELD_DEPTH) {
+            // A field of the packet is loaded again at each use, so equal sources may be different
+            // values.
+            b.source = a.source;
         }
         let sum = a.and(b)?;
-        if sum.count() < LEAST {
+        if sum.count() < MIN_COUNTED {
             let added = self.add(x, y);
             self.bit_sums.insert(added, sum);
             return Some(added);
@@ -141,7 +150,7 @@ impl Segment<'_, '_> {
         let mut total: Option<Value> = None;
         for (weight, mask) in (0..).zip(sum.masks).filter(|(_, mask)| *mask != 0) {
             let mask_value = self.imm(mask);
-            let bits = self.b.ins().band(sum.of, mask_value);
+            let bits = self.b.ins().band(sum.source, mask_value);
             let count = self.b.ins().popcnt(bits);
             let count = self.bounded(count, mask.count_ones().into());
             let count = self.shl_imm(count, weight);

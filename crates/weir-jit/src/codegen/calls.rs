@@ -1,6 +1,6 @@
-//! Extern calls.
+//! Emits extern calls: inline where the kind of the call allows, otherwise through the host.
 
-use super::{Form, Segment, env, flags};
+use super::{Form, SegmentBuilder, env, flags};
 use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use weir_ir::pipeline::{CallKind, FlatCells, MAGNITUDES};
 use weir_ir::{ArgumentValue, Call, InLeaf, Operand, ValueSetId, VarId};
 
-impl Segment<'_, '_> {
-    /// The call with this number.
+impl SegmentBuilder<'_, '_> {
+    /// Emits the call with this number.
     pub(super) fn call(&mut self, call: &Call, index: usize, kind: &CallKind) {
         match kind {
             CallKind::Nothing => {}
@@ -18,7 +18,7 @@ impl Segment<'_, '_> {
             CallKind::Count(counter) => {
                 let Some(operand) = call.input(0) else { return };
                 match self.sites.tally_of_call[index] {
-                    Some(tally) => self.tally(tally, operand),
+                    Some(tally) => self.tally_call(tally, operand),
                     None => {
                         let at = self.word(operand, 0);
                         let (counter, slot) = (self.imm(*counter as u64), self.slot());
@@ -34,7 +34,7 @@ impl Segment<'_, '_> {
                 max,
             } => {
                 let hash = self.hash(call.inputs(data), algorithm);
-                let value = self.within(hash, base, max);
+                let value = self.scale_hash(hash, base, max);
                 let width = self.cx.analysis.vars[result.index()].width;
                 let value = self.mask(value, width);
                 self.set(result, value);
@@ -59,7 +59,7 @@ impl Segment<'_, '_> {
                 };
                 let (address, offset) = self.flat_cell(array, flat, at, 0);
                 let value = self.load(types::I64, address, offset);
-                let value = self.differing(value, flat.base);
+                let value = self.xor_base(value, flat.base);
                 let width = self.cx.analysis.vars[result.index()].width;
                 let value = self.mask(value, width);
                 self.set(result, value);
@@ -73,7 +73,7 @@ impl Segment<'_, '_> {
                     return;
                 };
                 let value = self.word(value, 0);
-                let value = self.differing(value, flat.base);
+                let value = self.xor_base(value, flat.base);
                 let (address, offset) = self.flat_cell(array, flat, at, 1);
                 self.store(value, address, offset);
             }
@@ -82,7 +82,7 @@ impl Segment<'_, '_> {
                 let (which, at) = (self.cell(array, scalar), self.word(at, 0));
                 let value = self.call_for_value(RuntimeFunction::ReadCell, &[which, at]);
                 if let Some(&result) = call.results.first() {
-                    // The host may give more bits than a cell has.
+                    // The host may return more bits than a cell has.
                     let width = self.cx.analysis.vars[result.index()].width;
                     let value = self.mask(value, width);
                     self.set(result, value);
@@ -95,11 +95,12 @@ impl Segment<'_, '_> {
                 let (which, at, value) = (self.cell(array, scalar), self.word(at, 0), self.word(value, 0));
                 self.call_runtime(RuntimeFunction::WriteCell, &[which, at, value]);
             }
-            CallKind::Host { writes, abort, .. } => self.host(call, index, writes, *abort),
+            CallKind::Host { writes, abort, .. } => self.host_call(call, index, writes, *abort),
         }
     }
 
-    /// Where a scalar of a cell lies. What is beyond the end is the cell so far behind the last.
+    /// The address and offset of a scalar of a cell. An index beyond the end selects the spare cell
+    /// with number `spare` behind the last, so that reads and writes there have no effect.
     fn flat_cell(&mut self, array: usize, flat: FlatCells, index: &Operand, spare: u64) -> (Value, i32) {
         let arrays = &self.sites.arrays;
         let number = arrays.iter().position(|known| known.array == array).unwrap_or(0);
@@ -108,7 +109,7 @@ impl Segment<'_, '_> {
         let known = (number * size_of::<[usize; 2]>()) as i32;
         let cells = self.b.ins().load(types::I64, fixed, arrays, known);
         let at = self.word(index, 0);
-        let at = if !flat.grows && self.most(at) < flat.cells {
+        let at = if !flat.grows && self.upper_bound(at) < flat.cells {
             at
         } else {
             let last = match flat.grows {
@@ -129,10 +130,11 @@ impl Segment<'_, '_> {
         (self.b.ins().iadd(cells, at), (flat.offset * 8) as i32)
     }
 
-    /// The value of a function whose values lie in memory: those of a pipeline are there as long as its code.
+    /// The value of a function that is tabulated by magnitude. The table belongs to the pipeline,
+    /// and lives as long as its code.
     fn by_magnitude(&mut self, number: Value, values: &Arc<[u64; MAGNITUDES]>) -> Value {
         let zeros = self.b.ins().clz(number);
-        // A shift takes the distance modulo 64; zero stays zero.
+        // The shift distance is taken modulo 64; zero stays zero.
         let high = self.b.ins().ishl(number, zeros);
         let high = self.shr_imm(high, 60);
         let behind = self.mask(high, 3);
@@ -146,8 +148,9 @@ impl Segment<'_, '_> {
         self.b.ins().load(types::I64, flags().with_readonly(), place, 0)
     }
 
-    /// What differs between a word and what all such words were at first; and the other way round.
-    fn differing(&mut self, word: Value, base: u64) -> Value {
+    /// Converts between a cell's value and its word in memory: words are stored XORed with the
+    /// initial value, so that fresh memory is all 0.
+    fn xor_base(&mut self, word: Value, base: u64) -> Value {
         if base == 0 {
             return word;
         }
@@ -155,12 +158,12 @@ impl Segment<'_, '_> {
         self.b.ins().bxor(word, base)
     }
 
-    /// An array and a scalar of its cells, as helpers are told of them.
+    /// An array and a scalar of its cells, as the runtime functions take them.
     fn cell(&mut self, array: usize, scalar: u32) -> Value {
         self.imm((array as u64) << 16 | u64::from(scalar))
     }
 
-    /// The host's hash of scalars, which are put one after the other into the argument area.
+    /// The host's hash of scalars, which are packed in the argument area.
     fn hash(&mut self, leaves: &[InLeaf], algorithm: u32) -> Value {
         let operands: Vec<Operand> = leaves
             .iter()
@@ -192,7 +195,7 @@ impl Segment<'_, '_> {
     }
 
     /// `base + value % max`
-    fn within(&mut self, value: Value, base: u64, max: u64) -> Value {
+    fn scale_hash(&mut self, value: Value, base: u64, max: u64) -> Value {
         let rest = if max.is_power_of_two() {
             self.mask(value, max.trailing_zeros())
         } else {
@@ -202,22 +205,23 @@ impl Segment<'_, '_> {
         self.add_imm(rest, base)
     }
 
-    /// Notes that the packet is to be counted; that is done for the whole vector when it has ended.
-    fn tally(&mut self, number: usize, at: &Operand) {
+    /// Tallies the packet. The host counts the whole vector at its end.
+    fn tally_call(&mut self, number: usize, at: &Operand) {
         let tally = self.sites.tallies[number];
-        let column = self.note(number);
+        let column = self.set_tally_bit(number);
         if tally.index.is_none() {
             let index = self.word(at, 0);
             self.store(index, column, (tally.row * 8) as i32);
         }
     }
 
-    /// Adds the packet to a mask among the tallies; gives where its column in their rows is.
-    pub(super) fn note(&mut self, mask: usize) -> Value {
+    /// Sets the packet's bit in a mask of the tally area. Returns the address of its column in the
+    /// rows.
+    pub(super) fn set_tally_bit(&mut self, mask: usize) -> Value {
         let bit = self.bit();
         let mask = (mask * 8) as i32;
         match self.form {
-            // There the bits of eight packets are added at once.
+            // There the bits of eight packets are set at once.
             Form::Packet { tally_column, tallies } => {
                 self.store(bit, tallies, mask);
                 tally_column
@@ -234,17 +238,17 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Inline where the length of what is summed up is known, else by the host.
+    /// Inline if the length of the data is known, otherwise by the host.
     fn checksum_call(&mut self, call: &Call, index: usize, is_checksum: bool) {
         if !self.cx.analysis.is_summed_inline(&self.state, call) {
-            self.host(call, index, &[], None);
+            self.host_call(call, index, &[], None);
         } else {
             self.internet_checksum(call, is_checksum);
         }
     }
 
-    /// Writes the words of a variable to the argument area; gives how many.
-    fn pass(&mut self, area: Value, at: usize, operand: &Operand) -> usize {
+    /// Writes the words of an operand to the argument area; returns how many.
+    fn put_argument(&mut self, area: Value, at: usize, operand: &Operand) -> usize {
         let words = match operand {
             Operand::Var(v) if !self.cx.analysis.vars[v.index()].is_narrow() => {
                 self.cx.analysis.vars[v.index()].home_words()
@@ -258,7 +262,7 @@ impl Segment<'_, '_> {
         words
     }
 
-    fn take(&mut self, area: Value, at: usize, var: VarId) -> usize {
+    fn take_output(&mut self, area: Value, at: usize, var: VarId) -> usize {
         let info = self.cx.analysis.vars[var.index()];
         if info.is_narrow() {
             let value = self.load(types::I64, area, (at * 8) as i32);
@@ -274,10 +278,10 @@ impl Segment<'_, '_> {
         info.home_words()
     }
 
-    /// A call that the host serves. The argument area holds, in this order: the cursor; the handle of the entry; the
-    /// scalars of the arguments (a header's validity before its fields); the results; what the host reads and
-    /// what it writes besides.
-    fn host(&mut self, call: &Call, index: usize, writes: &[VarId], abort: Option<u32>) {
+    /// A call that the host serves. The argument area holds, in this order: the cursor; the handle
+    /// of the entry; the scalars of the arguments (a header's validity before its fields); the
+    /// results; the call's further reads; its further writes.
+    fn host_call(&mut self, call: &Call, index: usize, writes: &[VarId], abort: Option<u32>) {
         let cx = self.cx;
         let reads = match &cx.analysis.pipeline.calls[index] {
             CallKind::Host { reads, .. } => reads.as_slice(),
@@ -301,12 +305,12 @@ impl Segment<'_, '_> {
                 ArgumentValue::In(leaves) => {
                     for leaf in leaves {
                         match leaf {
-                            InLeaf::Value(o) => at += self.pass(area, at, o),
+                            InLeaf::Value(o) => at += self.put_argument(area, at, o),
                             InLeaf::Header(h) => {
                                 let header = &cx.analysis.program().headers[*h];
-                                at += self.pass(area, at, &Operand::Var(header.valid));
+                                at += self.put_argument(area, at, &Operand::Var(header.valid));
                                 for &f in &header.fields {
-                                    at += self.pass(area, at, &Operand::Var(f));
+                                    at += self.put_argument(area, at, &Operand::Var(f));
                                 }
                             }
                         }
@@ -315,7 +319,7 @@ impl Segment<'_, '_> {
                 ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => {
                     for &v in vars {
                         back.push((at, v));
-                        at += self.pass(area, at, &Operand::Var(v));
+                        at += self.put_argument(area, at, &Operand::Var(v));
                     }
                 }
                 ArgumentValue::String(_) | ArgumentValue::Extern(_) | ArgumentValue::Packet => {}
@@ -327,11 +331,11 @@ impl Segment<'_, '_> {
             at += if info.is_narrow() { 1 } else { info.home_words() };
         }
         for &v in reads {
-            at += self.pass(area, at, &Operand::Var(v));
+            at += self.put_argument(area, at, &Operand::Var(v));
         }
         for &v in writes {
             back.push((at, v));
-            at += self.pass(area, at, &Operand::Var(v));
+            at += self.put_argument(area, at, &Operand::Var(v));
         }
         self.sites.reserve(at);
         let (site, slot) = (self.imm(index as u64), self.slot());
@@ -339,33 +343,33 @@ impl Segment<'_, '_> {
         if let Some(exit) = abort {
             let (out, on) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(stop, out, &[], on, &[]);
-            self.enter(out);
-            self.push(cx.layout.of_exit[exit as usize]);
-            self.enter(on);
+            self.enter_sealed(out);
+            self.suspend_at(cx.layout.exit_points[exit as usize]);
+            self.enter_sealed(on);
         }
         for (at, var) in back {
-            self.take(area, at, var);
+            self.take_output(area, at, var);
         }
     }
 
     /// Whether keys are a member of a value set.
     pub(super) fn value_set(&mut self, set: ValueSetId, keys: &[Operand]) -> Value {
         if let ([key], Some(first)) = (keys, self.sites.members.first_word(set)) {
-            // A bit per value.
+            // The set has a bit per value.
             let key = self.value(key);
             let members = self.b.ins().load(types::I64, flags(), self.env, env::MEMBERS);
             let word = self.shr_imm(key, 6);
             let offset = self.shl_imm(word, 3);
             let address = self.b.ins().iadd(members, offset);
             let word = self.b.ins().load(types::I64, flags(), address, (first * 8) as i32);
-            // The shift takes the key modulo 64.
+            // The shift distance is taken modulo 64.
             let shifted = self.b.ins().ushr(word, key);
             return self.mask(shifted, 1);
         }
         let area = self.arguments();
         let mut at = 0;
         for key in keys {
-            at += self.pass(area, at, key);
+            at += self.put_argument(area, at, key);
         }
         self.sites.reserve(at);
         let set = self.imm(set.index() as u64);

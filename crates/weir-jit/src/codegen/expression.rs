@@ -1,13 +1,13 @@
-//! Values of expressions.
+//! Emits the values of expressions: inline if they are narrow or simple, otherwise by the runtime.
 
-use super::Segment;
+use super::SegmentBuilder;
 use super::bit_count::BitSum;
 use crate::sites::WideOp;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use weir_ir::{BinaryOp, Operand, Rvalue, UnaryOp, VarId};
 
-impl Segment<'_, '_> {
+impl SegmentBuilder<'_, '_> {
     /// `dst = value`
     pub(super) fn assign(&mut self, dst: VarId, value: &Rvalue) {
         let info = self.cx.analysis.vars[dst.index()];
@@ -55,7 +55,7 @@ impl Segment<'_, '_> {
                 otherwise,
             } if self.is_narrow(condition) => {
                 let c = self.value(condition);
-                // Of an empty varbit the length is 0 and the address never used.
+                // An empty varbit has length 0, and its address is never used.
                 for i in 0..info.home_words() {
                     let (x, y) = (self.word(then, i), self.word(otherwise, i));
                     let word = self.b.ins().select(c, x, y);
@@ -76,7 +76,7 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// No varbit: its words begin at its home.
+    /// Whether it is not a varbit, so that its words begin at its home.
     fn is_plain(&self, operand: &Operand) -> bool {
         match operand {
             Operand::Var(v) => !self.cx.analysis.vars[v.index()].varbit,
@@ -122,7 +122,7 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Whether two operands of equal type are equal, 0 or 1.
+    /// Whether two operands of equal type are equal: 0 or 1.
     pub(super) fn equal(&mut self, a: &Operand, b: &Operand) -> Value {
         let words = self.words_of(a).max(self.words_of(b));
         if words <= 1 {
@@ -147,7 +147,7 @@ impl Segment<'_, '_> {
         self.compare(IntCC::Equal, difference, zero)
     }
 
-    /// Whether a narrow value of this width is a constant.
+    /// Whether a narrow value of this width equals a constant.
     fn equal_constant(&mut self, value: Value, constant: u64, width: u32) -> Value {
         match (width, constant) {
             (1, 0) => self.invert(value),
@@ -210,7 +210,7 @@ impl Segment<'_, '_> {
         )
     }
 
-    /// A narrow value with its sign in all 64 bits.
+    /// A narrow value, sign-extended to 64 bits.
     fn signed(&mut self, value: Value, width: u32) -> Value {
         if width == 0 || width >= 64 {
             return value;
@@ -224,7 +224,7 @@ impl Segment<'_, '_> {
     pub(super) fn narrow(&mut self, value: &Rvalue, width: u32) -> Value {
         match value {
             Rvalue::Use(a) => self.value(a),
-            // Of constants: varbits are not narrow.
+            // Both are constants: varbits are not narrow.
             Rvalue::VarbitEq(a, b) => self.equal(a, b),
             Rvalue::Unary(UnaryOp::Not, a) if width == 1 => {
                 let a = self.value(a);
@@ -248,7 +248,7 @@ impl Segment<'_, '_> {
             Rvalue::Binary(op, a, b) => self.binary(*op, a, b, width),
             Rvalue::Slice { value, hi, lo } => {
                 let v = self.value(value);
-                // The value may have been extended by zeros.
+                // The value may have been zero-extended.
                 if let (true, Some(&(bit, width))) = (self.may_move, self.origins.get(&v))
                     && *hi < width
                 {
@@ -339,7 +339,7 @@ impl Segment<'_, '_> {
             }
             BinaryOp::AddSatSigned | BinaryOp::SubSatSigned => self.saturating_signed(op, x, y, width),
             BinaryOp::And => {
-                let most = self.most(x).min(self.most(y));
+                let most = self.upper_bound(x).min(self.upper_bound(y));
                 let both = self.b.ins().band(x, y);
                 self.bounded(both, most)
             }
@@ -423,7 +423,7 @@ impl Segment<'_, '_> {
                 self.b.ins().icmp(IntCC::SignedLessThan, result, lowest),
             )
         } else {
-            // Overflow: the result's sign is not what the operands' signs make it.
+            // Overflow: the result's sign differs from the one that the operands' signs imply.
             let y = match op {
                 BinaryOp::AddSatSigned => y,
                 _ => self.b.ins().bnot(y),

@@ -1,6 +1,9 @@
-//! Lookups: keys into the context, results out of it.
+//! Emits lookups: keys into the context, results out of it.
+//!
+//! A lookup that suspends stores its key, and the segment behind it loads the result. An inline
+//! lookup continues in the same segment: its result was hoisted, or is read from an array here.
 
-use super::{Segment, env, flags};
+use super::{SegmentBuilder, env, flags};
 use crate::layout::How;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
@@ -8,24 +11,24 @@ use weir_ir::passes::VarSet;
 use weir_ir::{BlockId, Lookup, MatchKind, VarId};
 use weir_table::fast::{FieldSlot, ResultArray};
 
-/// Where a result is.
+/// The source of a lookup's result.
 #[derive(Clone, Copy)]
-enum Found {
-    /// In rows, from this one on.
+enum ResultSource {
+    /// Rows, from this one on.
     Row(usize),
-    /// At an address.
+    /// The record at an address.
     Record(Value),
 }
 
-/// Whether none of these fields lies above one in its word.
+/// Whether a field is the topmost one of its word.
 pub(super) fn is_topmost<'a>(slot: FieldSlot, all: impl IntoIterator<Item = &'a FieldSlot>) -> bool {
     let mut all = all.into_iter();
     all.all(|s| s.word != slot.word || s.shift <= slot.shift)
 }
 
-impl Segment<'_, '_> {
-    /// Takes a result, whose head is this.
-    fn take_result(&mut self, result: Found, head: Value, lookup: &Lookup, live: &VarSet) {
+impl SegmentBuilder<'_, '_> {
+    /// Assigns the variables of a result with this head.
+    fn unpack_result(&mut self, result: ResultSource, head: Value, lookup: &Lookup, live: &VarSet) {
         let cx = self.cx;
         let part = |s: &mut Self, var: VarId, shift: u64, width: u32| {
             s.written.insert(var);
@@ -49,7 +52,8 @@ impl Segment<'_, '_> {
                 let first = usize::from(slot.word);
                 if cx.analysis.vars[var.index()].is_narrow() {
                     let word = self.result_word(result, first);
-                    // Above an action's data its words are 0. If another action was hit they may hold anything, and nothing reads the parameter.
+                    // Above an action's data its words are 0. If another action was hit, the words
+                    // hold that action's data, and the parameter is not read.
                     let value = self.field_of_word(word, *slot, slot.word > 0 && is_topmost(*slot, slots));
                     self.set(var, value);
                 } else if let Some(home) = cx.layout.rows[var.index()] {
@@ -62,7 +66,8 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// A field of a word of a key or result. `is_alone`: above it the word is 0, or nobody reads the field.
+    /// A field of a word of a key or result. `is_alone`: the word is 0 above it, or the field is
+    /// not read.
     pub(super) fn field_of_word(&mut self, word: Value, slot: FieldSlot, is_alone: bool) -> Value {
         let shifted = self.shr_imm(word, slot.shift.into());
         match is_alone && slot.width > 0 {
@@ -71,16 +76,16 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Takes the result that begins in a row.
+    /// Assigns the variables of the result that begins in a row.
     pub(super) fn load_result(&mut self, result_row: usize, lookup: &Lookup, live: &VarSet) {
         let head = self.load_row(result_row);
-        self.take_result(Found::Row(result_row), head, lookup, live);
+        self.unpack_result(ResultSource::Row(result_row), head, lookup, live);
     }
 
-    fn result_word(&mut self, result: Found, word: usize) -> Value {
+    fn result_word(&mut self, result: ResultSource, word: usize) -> Value {
         match result {
-            Found::Row(first) => self.load_row(first + word),
-            Found::Record(record) => {
+            ResultSource::Row(first) => self.load_row(first + word),
+            ResultSource::Record(record) => {
                 let fixed = flags().with_readonly();
                 self.b.ins().load(types::I64, fixed, record, (word * 8) as i32)
             }
@@ -89,22 +94,23 @@ impl Segment<'_, '_> {
 
     pub(super) fn lookup(&mut self, id: BlockId, lookup: &Lookup) {
         let cx = self.cx;
-        if let Some(&site) = cx.layout.site_of_block.get(&id) {
-            return self.looked_up(site, lookup);
+        if let Some(&site) = cx.layout.inline_of_block.get(&id) {
+            return self.inline_lookup(site, lookup);
         }
-        let point_index = cx.layout.of_block[&id];
+        let point_index = cx.layout.point_of_block[&id];
         let point = &cx.layout.points[point_index];
         let mut words = self.key_words(lookup, point.key_row, point.selector_row);
-        for &site in &point.ahead {
-            words.extend(self.key_ahead(site));
+        for &site in &point.hoisted {
+            words.extend(self.hoisted_key(site));
         }
-        self.push_with(point_index, words);
+        self.suspend_with(point_index, words);
     }
 
-    /// What is to be known before code is made for a block that ends in a lookup.
-    pub(super) fn lookup_ahead(&mut self, id: BlockId, lookup: &Lookup) {
-        if !self.cx.layout.site_of_block.contains_key(&id) {
-            return self.destination(self.cx.layout.of_block[&id]);
+    /// Prepares code generation for a block that ends in a lookup: notes its destination, or the
+    /// variables that it writes.
+    pub(super) fn prepare_lookup(&mut self, id: BlockId, lookup: &Lookup) {
+        if !self.cx.layout.inline_of_block.contains_key(&id) {
+            return self.add_destination(self.cx.layout.point_of_block[&id]);
         }
         let table = &self.cx.analysis.program().tables[lookup.table];
         let parameters = table.actions.iter().flat_map(|a| &a.parameters);
@@ -113,33 +119,33 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// A lookup for which no packet waits.
-    fn looked_up(&mut self, site: usize, lookup: &Lookup) {
-        let site = self.cx.layout.sites[site];
+    /// A lookup at which no packet waits.
+    fn inline_lookup(&mut self, site: usize, lookup: &Lookup) {
+        let site = self.cx.layout.inline_lookups[site];
         let (result, head) = match site.how {
-            How::Ahead {
-                result_row, reached, ..
+            How::Hoisted {
+                result_row, executed, ..
             } => {
-                if let Some(reached) = reached {
-                    self.note(self.sites.reached(reached));
+                if let Some(executed) = executed {
+                    self.set_tally_bit(self.sites.executed_mask(executed));
                 }
-                (Found::Row(result_row), self.load_row(result_row))
+                (ResultSource::Row(result_row), self.load_row(result_row))
             }
             How::Array { number, outcome_row } => {
-                let result = Found::Record(self.look_into(number, lookup));
+                let result = ResultSource::Record(self.array_lookup(number, lookup));
                 let head = self.result_word(result, 0);
                 self.store_row(outcome_row, head);
                 (result, head)
             }
         };
         let live = &self.cx.analysis.live[lookup.next.index()];
-        self.take_result(result, head, lookup, live);
+        self.unpack_result(result, head, lookup, live);
         let next = self.blocks[&lookup.next];
         self.b.ins().jump(next, &[]);
     }
 
     /// The address of the result that an array has for a key ([`weir_table::fast::ResultArray`]).
-    fn look_into(&mut self, number: usize, lookup: &Lookup) -> Value {
+    fn array_lookup(&mut self, number: usize, lookup: &Lookup) -> Value {
         let fixed = flags().with_readonly().with_can_move();
         let arrays = self.b.ins().load(types::I64, fixed, self.env, env::ARRAYS);
         let array = (number * size_of::<ResultArray>()) as i32;
@@ -159,28 +165,29 @@ impl Segment<'_, '_> {
         self.b.ins().select(record, record, default)
     }
 
-    /// The key of a lookup that is done at this point for later.
-    fn key_ahead(&mut self, site: usize) -> Vec<(usize, Value)> {
+    /// The key of a lookup that is hoisted to this point, with its rows.
+    fn hoisted_key(&mut self, site: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
-        let Some((id, lookup)) = cx.layout.lookup_of(cx.analysis, site) else {
+        let Some((id, lookup)) = cx.layout.lookup_of_inline(cx.analysis, site) else {
             return Vec::new();
         };
         let Some(later) = cx.analysis.states(id).pop() else {
             return Vec::new();
         };
-        let site = &cx.layout.sites[site];
-        let How::Ahead { key_row, .. } = site.how else {
+        let site = &cx.layout.inline_lookups[site];
+        let How::Hoisted { key_row, .. } = site.how else {
             return Vec::new();
         };
         let selector_row = key_row + cx.tables[site.table.index()].0.words;
-        // The key is read where control will be: that is the read that liveness counts, be it of a variable or of a place in the packet.
+        // The key is read in the state of the lookup's own block. That is the read that liveness
+        // counts, whether of a variable or of a header's offset.
         let state = std::mem::replace(&mut self.state, later);
         let words = self.key_words(lookup, key_row, selector_row);
         self.state = state;
         words
     }
 
-    /// The words of a lookup's key, selector keys included, and the rows they go to.
+    /// The words of a lookup's key, including selector keys, and their rows.
     fn key_words(&mut self, lookup: &Lookup, key_row: usize, selector_row: usize) -> Vec<(usize, Value)> {
         let cx = self.cx;
         let layout = &cx.tables[lookup.table.index()].0;

@@ -1,7 +1,10 @@
-//! Taking headers from packets and putting them back.
+//! Emits the parser's and the deparser's accesses to the packet: extract, lookahead, advance, emit.
+//!
+//! The deparser either overwrites changed fields in place or rebuilds headers in the scratch area
+//! ([`Deparse`]).
 
-use super::Segment;
-use crate::analysis::{Deparse, Place, field_offsets};
+use super::SegmentBuilder;
+use crate::analysis::{Deparse, HeaderOffset, field_offsets};
 use crate::layout::{ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH};
 use crate::runtime::RuntimeFunction;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -9,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use weir_ir::passes::VarSet;
 use weir_ir::{HeaderId, Operand, Type, VarId};
 
-impl Segment<'_, '_> {
+impl SegmentBuilder<'_, '_> {
     /// The parser's position in bits.
     fn cursor(&mut self) -> Value {
         match self.state.cursor {
@@ -23,18 +26,18 @@ impl Segment<'_, '_> {
         self.imm(code.into())
     }
 
-    /// Fails with this error where the condition holds.
+    /// Fails with this error if the condition holds.
     fn fail_if(&mut self, condition: Value, name: &str, standard: u32) {
         let (bad, good) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, bad, &[], good, &[]);
-        self.enter(bad);
+        self.enter_sealed(bad);
         let code = self.error_code(name, standard);
         self.fail(code);
-        self.enter(good);
+        self.enter_sealed(good);
     }
 
-    /// Fails where the packet has fewer than `bits` bits after the cursor.
-    fn need(&mut self, bits: Value) {
+    /// Fails if the packet has fewer than `bits` bits behind the cursor.
+    fn require_bits(&mut self, bits: Value) {
         let length = self.load_row(ROW_LENGTH);
         let available = self.shl_imm(length, 3);
         let cursor = self.cursor();
@@ -43,7 +46,7 @@ impl Segment<'_, '_> {
         self.fail_if(short, "PacketTooShort", 1);
     }
 
-    fn need_constant(&mut self, bits: u32) {
+    fn require_constant_bits(&mut self, bits: u32) {
         if bits == 0 {
             return;
         }
@@ -55,12 +58,12 @@ impl Segment<'_, '_> {
             self.fail_if(short, "PacketTooShort", 1);
         } else {
             let bits = self.imm(bits.into());
-            self.need(bits);
+            self.require_bits(bits);
         }
     }
 
-    /// An address in the packet and the bits after it where the cursor is.
-    fn at_cursor(&mut self) -> (Value, u32) {
+    /// The cursor's position: an address in the packet, and the bits behind it.
+    fn cursor_address(&mut self) -> (Value, u32) {
         let packet = self.packet();
         match self.state.cursor {
             Some(bit) => (packet, bit),
@@ -72,12 +75,12 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// An address in the packet and the bits after it where a header lies.
-    pub(super) fn at_header(&mut self, header: HeaderId) -> (Value, u32) {
+    /// A header's position: an address in the packet, and the bits behind it.
+    pub(super) fn header_address(&mut self, header: HeaderId) -> (Value, u32) {
         let packet = self.packet();
-        match self.cx.analysis.places[header.index()] {
-            Some(Place::Fixed(bit)) => (packet, bit),
-            Some(Place::Variable(v)) => {
+        match self.cx.analysis.header_offsets[header.index()] {
+            Some(HeaderOffset::Fixed(bit)) => (packet, bit),
+            Some(HeaderOffset::Variable(v)) => {
                 let at = self.get(v);
                 let bytes = self.shr_imm(at, 3);
                 (self.b.ins().iadd(packet, bytes), 0)
@@ -95,18 +98,19 @@ impl Segment<'_, '_> {
     pub(super) fn advance(&mut self, bits: &Operand) {
         let by = self.value(bits);
         match bits {
-            Operand::Const(c) => self.need_constant(c.to_u64_saturating().min(1 << 24) as u32),
+            Operand::Const(c) => self.require_constant_bits(c.to_u64_saturating().min(1 << 24) as u32),
             Operand::Var(_) => {
-                self.need(by);
-                // Code knows only whole bytes.
+                self.require_bits(by);
+                // Compiled code handles whole bytes only; other packets are restarted in the
+                // interpreter.
                 let seven = self.imm(7);
                 let odd = self.b.ins().band(by, seven);
                 let (out, on) = (self.b.create_block(), self.b.create_block());
                 self.b.set_cold_block(out);
                 self.b.ins().brif(odd, out, &[], on, &[]);
-                self.enter(out);
-                self.push(self.cx.layout.of_exit[self.cx.analysis.pipeline.restart as usize]);
-                self.enter(on);
+                self.enter_sealed(out);
+                self.suspend_at(self.cx.layout.exit_points[self.cx.analysis.pipeline.restart as usize]);
+                self.enter_sealed(on);
             }
         }
         self.move_cursor(by);
@@ -114,8 +118,8 @@ impl Segment<'_, '_> {
 
     pub(super) fn lookahead(&mut self, dst: VarId, offset: u32) {
         let width = self.cx.analysis.vars[dst.index()].width;
-        self.need_constant(offset.saturating_add(width));
-        let (address, bit) = self.at_cursor();
+        self.require_constant_bits(offset.saturating_add(width));
+        let (address, bit) = self.cursor_address();
         self.read(dst, address, bit + offset);
     }
 
@@ -147,25 +151,25 @@ impl Segment<'_, '_> {
         let fixed = ty.fixed_width();
         let varbit_bits = varbit.map(|o| self.value(o));
         match varbit_bits {
-            None => self.need_constant(fixed),
+            None => self.require_constant_bits(fixed),
             Some(bits) => {
                 let total = self.add_imm(bits, fixed.into());
                 let seven = self.imm(7);
                 let odd = self.b.ins().band(total, seven);
                 self.fail_if(odd, "ParserInvalidArgument", 6);
-                self.need(total);
+                self.require_bits(total);
                 let limit = ty.varbit_field().map_or(0, |i| ty.fields[i].ty.width());
                 let limit = self.imm(limit.into());
                 let long = self.b.ins().icmp(IntCC::UnsignedGreaterThan, bits, limit);
                 self.fail_if(long, "HeaderTooShort", 4);
             }
         }
-        if let Some(Place::Variable(v)) = cx.analysis.places[header.index()] {
+        if let Some(HeaderOffset::Variable(v)) = cx.analysis.header_offsets[header.index()] {
             let here = self.cursor();
             self.set(v, here);
         }
-        let (address, bit) = self.at_cursor();
-        // Only what somebody reads is taken out of the packet.
+        let (address, bit) = self.cursor_address();
+        // Only live fields are loaded from the packet.
         let may_move = self.may_move;
         for (i, (&field, offset)) in instance.fields.iter().zip(field_offsets(program, header)).enumerate() {
             if !live.contains(field) {
@@ -196,8 +200,8 @@ impl Segment<'_, '_> {
 
     // ------------------------------------------------------------------------- memory
 
-    /// `width` bits, at most 64, that begin `bit` bits after an address; most significant first. Reads up
-    /// to 7 bytes beyond them.
+    /// `width` bits, at most 64, that begin `bit` bits behind an address; most significant first.
+    /// Reads up to 7 bytes beyond them.
     pub(super) fn load_bits(&mut self, address: Value, bit: u32, width: u32) -> Value {
         if width == 0 {
             return self.imm(0);
@@ -208,7 +212,7 @@ impl Segment<'_, '_> {
         let value = self.load_packet_swapped(size, address, byte);
         let size = size * 8;
         if bytes == 9 {
-            // The lead of the first eight bytes is shifted out, the ninth fills up.
+            // The lead of the first eight bytes is shifted out, and the ninth fills up.
             let rest = lead + width - 64;
             let last = self.load(types::I8, address, byte + 8);
             let last = self.b.ins().uextend(types::I64, last);
@@ -225,7 +229,8 @@ impl Segment<'_, '_> {
         field
     }
 
-    /// Whether these bits of a value are those of a constant, if it is from the packet: compared as they lie there.
+    /// Whether the masked bits of a value equal those of a constant. If the value is from the
+    /// packet, its bytes are compared in place, without a swap.
     pub(super) fn equal_in_packet(&mut self, value: Value, constant: u64, mask: u64) -> Option<Value> {
         let &(bit, width) = self.origins.get(&value).filter(|_| self.may_move)?;
         let (byte, lead) = ((bit / 8) as i32, bit % 8);
@@ -233,7 +238,7 @@ impl Segment<'_, '_> {
         if size > 8 {
             return None;
         }
-        // The value may have been extended by zeros.
+        // The value may have been zero-extended.
         let ones = u64::MAX >> (64 - width);
         if constant & mask & !ones != 0 {
             return Some(self.imm(0));
@@ -250,7 +255,7 @@ impl Segment<'_, '_> {
         let (mask, constant) = (turn(mask), turn(constant & mask));
         let packet = self.packet();
         let raw = self.load_packet(size, packet, byte);
-        let bits = if self.most(raw) == mask {
+        let bits = if self.upper_bound(raw) == mask {
             raw
         } else {
             let mask = self.imm(mask);
@@ -260,7 +265,7 @@ impl Segment<'_, '_> {
         Some(self.compare(IntCC::Equal, bits, constant))
     }
 
-    /// Writes bits; the bits around them in their first and last byte stay.
+    /// Writes bits; the other bits of their first and last byte stay.
     pub(super) fn store_bits(&mut self, address: Value, bit: u32, width: u32, value: Value) {
         if width == 0 {
             return;
@@ -272,7 +277,7 @@ impl Segment<'_, '_> {
         }
         let bytes = (lead + width).div_ceil(8);
         if bytes > 8 || !matches!(bytes, 1 | 2 | 4 | 8) {
-            // To the next byte, then the rest.
+            // Up to the next byte, then the rest.
             let first = (8 - lead).min(width);
             let rest = width - first;
             let high = self.shr_imm(value, rest.into());
@@ -350,7 +355,7 @@ impl Segment<'_, '_> {
 
     // ------------------------------------------------------------------------- the deparser
 
-    /// `is_last`: nothing is emitted after it.
+    /// Emits a header. `is_last`: nothing is emitted after it.
     pub(super) fn emit(&mut self, header: HeaderId, is_last: bool) {
         let cx = self.cx;
         let program = cx.analysis.program();
@@ -366,29 +371,29 @@ impl Segment<'_, '_> {
             let parsed = self.parsed();
             let left = self.b.declare_var(types::I64);
             self.b.def_var(left, parsed);
-            self.left_from = Some(left);
+            self.payload_from = Some(left);
         }
         let join = self.b.create_block();
         if !certain {
             let valid = self.condition(&Operand::Var(instance.valid));
             let body = self.b.create_block();
             self.b.ins().brif(valid, body, &[], join, &[]);
-            self.enter(body);
+            self.enter_sealed(body);
         }
         let offsets = field_offsets(program, header);
         if in_place {
-            let (address, bit) = self.at_header(header);
-            let places: Vec<(VarId, u32)> = fields.iter().map(|&i| (instance.fields[i], bit + offsets[i])).collect();
-            self.write_merged(&places, address);
+            let (address, bit) = self.header_address(header);
+            let fields: Vec<(VarId, u32)> = fields.iter().map(|&i| (instance.fields[i], bit + offsets[i])).collect();
+            self.write_merged(&fields, address);
         } else {
-            self.emit_elsewhere(header, &fields, &offsets);
+            self.emit_to_scratch(header, &fields, &offsets);
         }
         self.b.ins().jump(join, &[]);
-        self.enter(join);
+        self.enter_sealed(join);
     }
 
     /// Appends a header to the scratch area.
-    fn emit_elsewhere(&mut self, header: HeaderId, fields: &[usize], offsets: &[u32]) {
+    fn emit_to_scratch(&mut self, header: HeaderId, fields: &[usize], offsets: &[u32]) {
         let cx = self.cx;
         let program = cx.analysis.program();
         let instance = &program.headers[header];
@@ -403,17 +408,17 @@ impl Segment<'_, '_> {
             .collect();
         let all = fixed.len() == ty.fields.len() - usize::from(ty.varbit_field().is_some());
         if !all {
-            let (from, bit) = self.at_header(header);
+            let (from, bit) = self.header_address(header);
             let mut at = 0;
             while at < bytes {
-                // Up to 7 bytes too many: what is emitted next overwrites them, or nobody looks.
+                // Up to 7 bytes too many: the next header overwrites them, or they are not copied.
                 let word = self.load(types::I64, from, (bit / 8 + at) as i32);
                 self.store(word, to, at as i32);
                 at += 8;
             }
         }
-        let places: Vec<(VarId, u32)> = fixed.iter().map(|&i| (instance.fields[i], offsets[i])).collect();
-        self.write_merged(&places, to);
+        let fields: Vec<(VarId, u32)> = fixed.iter().map(|&i| (instance.fields[i], offsets[i])).collect();
+        self.write_merged(&fields, to);
         let mut length = self.imm(bytes.into());
         if let Some(i) = ty.varbit_field()
             && let Some(home) = cx.layout.rows[instance.fields[i].index()]
@@ -426,8 +431,8 @@ impl Segment<'_, '_> {
         self.set(cx.analysis.emitted, next);
     }
 
-    /// Appends a varbit; gives by how many bytes the scratch area gets longer. The last thing that is emitted may be what the parser
-    /// took last: then it stays where it is, as the payload does.
+    /// Appends a varbit; returns the bytes that it adds to the scratch area. If it is emitted last
+    /// and was also parsed last, it stays in place, like the payload.
     fn emit_varbit(&mut self, home: usize, to: Value) -> Value {
         let (bits, from) = (self.load_row(home), self.load_row(home + 1));
         let [some, copy, join] = [(); 3].map(|()| self.b.create_block());
@@ -435,42 +440,43 @@ impl Segment<'_, '_> {
         self.b.set_cold_block(copy);
         let nothing = self.imm(0);
         self.b.ins().brif(bits, some, &[], join, &[nothing.into()]);
-        self.enter(some);
+        self.enter_sealed(some);
         let bytes = self.shr_imm(bits, 3);
-        if let Some(left) = self.left_from {
+        if let Some(left) = self.payload_from {
             let (packet, parsed) = (self.packet(), self.b.use_var(left));
             let at = self.b.ins().isub(from, packet);
             let end = self.b.ins().iadd(at, bytes);
             let is_at_payload = self.b.ins().icmp(IntCC::Equal, end, parsed);
             let stay = self.b.create_block();
             self.b.ins().brif(is_at_payload, stay, &[], copy, &[]);
-            self.enter(stay);
+            self.enter_sealed(stay);
             self.b.def_var(left, at);
             self.b.ins().jump(join, &[nothing.into()]);
         } else {
             self.b.set_cold_block(some);
             self.b.ins().jump(copy, &[]);
         }
-        self.enter(copy);
+        self.enter_sealed(copy);
         self.call_runtime(RuntimeFunction::VarbitStore, &[from, bits, to]);
         self.b.ins().jump(join, &[bytes.into()]);
-        self.enter(join);
+        self.enter_sealed(join);
         self.b.block_params(join)[0]
     }
 
-    /// How many bytes the parser has taken.
+    /// The bytes that the parser has taken.
     fn parsed(&mut self) -> Value {
         let cursor = self.cursor();
         self.shr_imm(cursor, 3)
     }
 
-    /// Writes variables to where they begin, so many bits after an address; neighbours that make up whole bytes together.
-    fn write_merged(&mut self, places: &[(VarId, u32)], to: Value) {
+    /// Writes variables at bit offsets behind an address. Adjacent ones that make up whole bytes
+    /// are written together.
+    fn write_merged(&mut self, fields: &[(VarId, u32)], to: Value) {
         let cx = self.cx;
         let width = |var: VarId| cx.analysis.vars[var.index()].width;
-        let mut rest = places;
+        let mut rest = fields;
         while let Some(&(first, begin)) = rest.first() {
-            // The longest run of neighbours that ends at a byte.
+            // The longest run of adjacent fields that ends at a byte.
             let (mut end, mut bits, mut run) = (0, begin, None);
             while let Some(&(var, at)) = rest.get(end)
                 && begin.is_multiple_of(8)
@@ -496,7 +502,7 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Writes neighbours that begin and end at bytes, eight bytes at a time.
+    /// Writes adjacent fields that begin and end at bytes, eight bytes at a time.
     fn write_run(&mut self, run: &[(VarId, u32)], end: u32, to: Value) {
         let mut next = run[0].1;
         while next < end {
@@ -508,7 +514,7 @@ impl Segment<'_, '_> {
                 if width == 0 || last <= begin || at >= stop {
                     continue;
                 }
-                // What is above the word falls off, by the shift or when it is stored.
+                // Bits above the word are cut off by the shift or the store.
                 let value = self.get(var);
                 let part = match last <= stop {
                     true => self.shl_imm(value, (stop - last).into()),
@@ -526,15 +532,16 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Says where the packet begins now. What was emitted is put there when the vector has ended ([`crate::run`]): to read now what has just
-    /// been stored, and in other pieces, takes as long as ten other instructions for each piece.
+    /// Sets the packet's new start and length. Emitted headers are copied there at the end of the
+    /// vector ([`crate::run`]): loading them now, soon after they were stored in other pieces,
+    /// would stall (store forwarding) for about ten instructions per piece.
     pub(super) fn finish_packet(&mut self) {
         if self.cx.analysis.deparse == Deparse::InPlace {
             return;
         }
         let packet = self.packet();
         let emitted = self.get(self.cx.analysis.emitted);
-        let parsed = match self.left_from {
+        let parsed = match self.payload_from {
             Some(left) => self.b.use_var(left),
             None => self.parsed(),
         };

@@ -1,18 +1,19 @@
-//! Which headers are valid, in one word.
+//! Packs validity bits of headers into words.
 //!
-//! A program that adds headers one by one has as many variables that are set on some ways, and asked wherever something is
-//! summed up or emitted. A register for each of them there is not, but for all of them together.
+//! A program that adds headers one by one has many validity variables, which are set on some paths
+//! and tested at each checksum and emit. There are not enough registers for one each, but there are
+//! for all of them packed.
 
-use super::Segment;
+use super::SegmentBuilder;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::collections::HashMap;
 use weir_ir::VarId;
 
-/// Fewer variables than these have a register each.
-const LEAST: usize = 8;
+/// With fewer variables, each has a register.
+const MIN_PACKED: usize = 8;
 
-/// The bits of variables that say that a header is valid.
+/// The variables that are packed, and their bits.
 pub(super) struct Validity {
     words: Vec<Variable>,
     bits: HashMap<VarId, u32>,
@@ -27,15 +28,15 @@ impl Validity {
     }
 }
 
-impl Segment<'_, '_> {
-    /// Gives the variables that the segment writes their bits, if they are many.
+impl SegmentBuilder<'_, '_> {
+    /// Assigns bits to the validity variables that the segment writes, if there are enough.
     pub(super) fn gather_validity(&mut self) {
         let headers = self.cx.analysis.program().headers.iter();
         let written: Vec<VarId> = headers
             .map(|(_, h)| h.valid)
             .filter(|v| self.written.contains(*v))
             .collect();
-        if written.len() < LEAST {
+        if written.len() < MIN_PACKED {
             return;
         }
         let words = written.len().div_ceil(64);
@@ -45,7 +46,7 @@ impl Segment<'_, '_> {
         };
     }
 
-    /// No header is valid.
+    /// Marks all headers as invalid.
     pub(super) fn clear_validity(&mut self) {
         let zero = self.imm(0);
         for word in &self.validity.words {
@@ -58,7 +59,7 @@ impl Segment<'_, '_> {
         Some((self.validity.words[bit as usize / 64], bit % 64))
     }
 
-    /// Sets a variable that has a bit; whether it has one.
+    /// Sets a variable that has a bit; returns whether it has one.
     pub(super) fn set_validity(&mut self, var: VarId, value: Value) -> bool {
         let Some((variable, bit)) = self.validity_bit(var) else {
             return false;
@@ -82,7 +83,7 @@ impl Segment<'_, '_> {
         true
     }
 
-    /// A variable that has a bit, 0 or 1.
+    /// The value of a variable that has a bit: 0 or 1.
     pub(super) fn get_validity(&mut self, var: VarId) -> Option<Value> {
         let (variable, bit) = self.validity_bit(var)?;
         let word = self.b.use_var(variable);

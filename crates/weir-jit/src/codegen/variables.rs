@@ -1,43 +1,47 @@
-//! Where the variables of a packet are: in its context, in the packet itself, or in registers.
+//! Reads and writes variables, wherever they are: in the context, in the packet, or in registers.
+//!
+//! Narrow variables that the segment writes are Cranelift variables. Those that it does not write
+//! have a [`ValueSource`], from which each use loads them. Wide variables stay in their home rows.
 
 use super::lookup::is_topmost;
-use super::{Segment, env, flags};
-use crate::analysis::{Again, field_offsets};
+use super::{SegmentBuilder, env, flags};
+use crate::analysis::{Remat, field_offsets};
 use crate::layout::{How, PITCH, PointKind};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use weir_ir::{BlockId, HeaderId, Operand, Terminator, VarId};
 use weir_table::fast::FieldSlot;
 
-/// Where a variable is while a segment runs.
+/// The source of a variable that the segment does not write.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lazy {
-    /// In this row.
+pub(super) enum ValueSource {
+    /// This row of the context.
     Row(usize),
-    /// In the packet, from this bit on.
+    /// The packet, from this bit on.
     Packet(u32),
-    /// In the packet, so many bits after where a header begins, if the header is valid; else it is 0.
+    /// The packet, at this bit behind the header's start, if the header is valid; otherwise it is
+    /// 0.
     IfValid(HeaderId, u32),
 }
 
-/// Where a variable is as part of a key.
+/// A variable's copy in a hoisted key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyCopy {
     /// The row of the word.
     row: usize,
     slot: FieldSlot,
-    /// Above it the word is 0.
+    /// All bits above it in the word are 0.
     is_alone: bool,
 }
 
-impl Segment<'_, '_> {
-    /// Makes what the packet left behind variables again.
+impl SegmentBuilder<'_, '_> {
+    /// Binds the variables that the context holds, at the start of the segment.
     pub(super) fn load_context(&mut self, index: usize, resume: BlockId) {
         let cx = self.cx;
         let point = &cx.layout.points[index];
         let live = &cx.analysis.live[resume.index()];
         self.clear_validity();
-        if !point.kept.contains(&cx.analysis.spent) && !cx.analysis.loops.is_empty() {
+        if !point.saved.contains(&cx.analysis.spent) && !cx.analysis.loops.is_empty() {
             let zero = self.imm(0);
             self.set(cx.analysis.spent, zero);
         }
@@ -59,30 +63,30 @@ impl Segment<'_, '_> {
             }
             return;
         }
-        for &var in &point.kept {
+        for &var in &point.saved {
             if let Some(row) = cx.layout.rows[var.index()] {
                 self.loaded.insert(var);
-                self.had(var, Lazy::Row(row));
+                self.bind_source(var, ValueSource::Row(row));
             }
         }
-        for &var in &point.again {
-            match cx.analysis.again(resume, var) {
-                Some(Again::Constant(value)) => {
+        for &var in &point.remat {
+            match cx.analysis.remat(resume, var) {
+                Some(Remat::Constant(value)) => {
                     let value = self.imm(value);
                     self.set(var, value);
                 }
-                Some(Again::Packet(bit)) => self.had(var, Lazy::Packet(bit)),
-                Some(Again::IfValid(..)) | None => {}
+                Some(Remat::Packet(bit)) => self.bind_source(var, ValueSource::Packet(bit)),
+                Some(Remat::IfValid(..)) | None => {}
             }
         }
-        // These need to know which headers are valid.
-        for &var in &point.again {
-            if let Some(Again::IfValid(header, offset)) = cx.analysis.again(resume, var) {
-                self.had(var, Lazy::IfValid(header, offset));
+        // These read validity and offsets of headers, which are bound now.
+        for &var in &point.remat {
+            if let Some(Remat::IfValid(header, offset)) = cx.analysis.remat(resume, var) {
+                self.bind_source(var, ValueSource::IfValid(header, offset));
             }
         }
-        for &site in &point.ahead {
-            self.find_keys(site);
+        for &site in &point.hoisted {
+            self.note_hoisted_keys(site);
         }
         let PointKind::Lookup { block, .. } = &point.kind else {
             return;
@@ -92,15 +96,17 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Notes where the keys of a lookup are that was done ahead. Its rows are no other's, so they are as they were written; that the keys have not changed
-    /// until where control gets to the lookup [`crate::layout`] has made certain (`Plan::is_possible`), and what this segment writes is left out. Whether a field
-    /// is there at all, who asks for it must know ([`crate::analysis::Analysis::held_by_packet`]).
-    fn find_keys(&mut self, site: usize) {
+    /// Notes the rows of a hoisted lookup's key, as sources of its variables. The rows are not
+    /// shared, so they are unchanged. [`crate::layout`] has checked that the variables do not
+    /// change before the lookup is executed (`Plan::check_hoist`), and variables that this segment
+    /// writes are left out. A reader must know itself that the header is there
+    /// ([`crate::analysis::Analysis::clean_narrow_field`]).
+    fn note_hoisted_keys(&mut self, site: usize) {
         let cx = self.cx;
-        let How::Ahead { key_row, .. } = cx.layout.sites[site].how else {
+        let How::Hoisted { key_row, .. } = cx.layout.inline_lookups[site].how else {
             return;
         };
-        let Some((_, lookup)) = cx.layout.lookup_of(cx.analysis, site) else {
+        let Some((_, lookup)) = cx.layout.lookup_of_inline(cx.analysis, site) else {
             return;
         };
         let slots = &cx.tables[lookup.table.index()].0.fields;
@@ -108,7 +114,7 @@ impl Segment<'_, '_> {
             if let (Operand::Var(var), &Some(slot)) = (key, slot)
                 && cx.analysis.vars[var.index()].is_narrow()
                 && !self.written.contains(*var)
-                // Without bits there is no place.
+                // A key field without bits has no position.
                 && slot.width > 0
             {
                 let copy = KeyCopy {
@@ -121,41 +127,41 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// A variable has a value when the segment begins.
-    fn had(&mut self, var: VarId, place: Lazy) {
+    /// Binds a variable to a source, or loads it now if the source may change.
+    fn bind_source(&mut self, var: VarId, source: ValueSource) {
         let analysis = self.cx.analysis;
-        let changes = match place {
-            Lazy::IfValid(header, _) => std::iter::once(analysis.program().headers[header].valid)
-                .chain(analysis.place_variable(header))
+        let changes = match source {
+            ValueSource::IfValid(header, _) => std::iter::once(analysis.program().headers[header].valid)
+                .chain(analysis.offset_variable(header))
                 .any(|v| self.written.contains(v)),
-            Lazy::Row(_) | Lazy::Packet(_) => false,
+            ValueSource::Row(_) | ValueSource::Packet(_) => false,
         };
         if changes || self.written.contains(var) {
             self.may_move = self.movable.variable(var);
-            let value = self.fetch(var, place);
+            let value = self.fetch(var, source);
             self.set(var, value);
         } else {
-            self.lazy.insert(var, place);
+            self.sources.insert(var, source);
         }
     }
 
-    fn fetch(&mut self, var: VarId, place: Lazy) -> Value {
-        match place {
-            Lazy::Row(row) => {
+    fn fetch(&mut self, var: VarId, source: ValueSource) -> Value {
+        match source {
+            ValueSource::Row(row) => {
                 let value = self.load_row(row);
                 let width = self.cx.analysis.vars[var.index()].width;
                 self.bounded(value, u64::MAX >> 64_u32.saturating_sub(width.max(1)))
             }
-            Lazy::IfValid(header, offset) => {
+            ValueSource::IfValid(header, offset) => {
                 let valid = self.get(self.cx.analysis.program().headers[header].valid);
-                let (address, bit) = self.at_header(header);
+                let (address, bit) = self.header_address(header);
                 let address = self.add_imm(address, u64::from(bit / 8));
                 let zeros = flags().with_readonly().with_can_move();
                 let zeros = self.b.ins().load(types::I64, zeros, self.env, env::ZEROS);
                 let from = self.b.ins().select(valid, address, zeros);
                 self.load_bits(from, offset, self.cx.analysis.vars[var.index()].width)
             }
-            Lazy::Packet(bit) => {
+            ValueSource::Packet(bit) => {
                 let packet = self.packet();
                 self.load_bits(packet, bit, self.cx.analysis.vars[var.index()].width)
             }
@@ -219,43 +225,47 @@ impl Segment<'_, '_> {
         *variable.or_insert_with(|| self.b.declare_var(types::I64))
     }
 
-    /// The value of a narrow variable, for what liveness counts as a read of it in the present state ([`crate::analysis::Analysis::reads`]): where the
-    /// packet certainly holds it, what is live is not the variable but the place of its header.
+    /// The value of a narrow variable, where liveness counts a read in the current state
+    /// ([`crate::analysis::Analysis::reads`]). If the packet certainly holds it, not the variable
+    /// is live but its header's offset, and it is loaded from the packet.
     pub fn get(&mut self, var: VarId) -> Value {
-        if let Some((header, field)) = self.cx.analysis.held_by_packet(&self.state, var) {
+        if let Some((header, field)) = self.cx.analysis.clean_narrow_field(&self.state, var) {
             if let Some(&KeyCopy { row, slot, is_alone }) = self.keys.get(&var) {
                 let word = self.load_row(row);
                 return self.field_of_word(word, slot, is_alone);
             }
-            let (address, bit) = self.at_header(header);
+            let (address, bit) = self.header_address(header);
             let offset = field_offsets(self.cx.analysis.program(), header)[field];
             return self.load_bits(address, bit + offset, self.cx.analysis.vars[var.index()].width);
         }
-        self.kept_value(var)
+        self.live_value(var)
     }
 
-    /// The value of a narrow variable that is live here, be it in the packet, too: where that is may be known no more.
-    pub fn kept_value(&mut self, var: VarId) -> Value {
+    /// The value of a narrow variable that is live here. It is not loaded from the packet by the
+    /// current state, as its header's offset may be dead.
+    pub fn live_value(&mut self, var: VarId) -> Value {
         if self.cx.analysis.constant_inputs.contains(var)
             && let Some(row) = self.cx.layout.rows[var.index()]
         {
             return self.load_row(row);
         }
-        if let Some(&place) = self.lazy.get(&var) {
-            return self.fetch(var, place);
+        if let Some(&source) = self.sources.get(&var) {
+            return self.fetch(var, source);
         }
         if let Some(valid) = self.get_validity(var) {
             return valid;
         }
         if self.vars.contains_key(&var) || self.written.contains(var) {
-            // Perhaps by a block that comes later, in a loop.
+            // It may be written by a later block of a loop.
             let variable = self.variable(var);
             let value = self.b.use_var(variable);
             let width = self.cx.analysis.vars[var.index()].width;
-            let most = self.most(value).min(u64::MAX >> 64_u32.saturating_sub(width.max(1)));
+            let most = self
+                .upper_bound(value)
+                .min(u64::MAX >> 64_u32.saturating_sub(width.max(1)));
             return self.bounded(value, most);
         }
-        // Read and never written on any way: zero.
+        // Read, but written on no path: zero.
         self.imm(0)
     }
 
@@ -281,7 +291,7 @@ impl Segment<'_, '_> {
         }
     }
 
-    /// Word `index` of an operand of any width, its lowest first.
+    /// Word `index` of an operand of any width, the lowest first.
     pub fn word(&mut self, operand: &Operand, index: usize) -> Value {
         match operand {
             Operand::Var(v) if self.cx.analysis.vars[v.index()].is_narrow() => {

@@ -1,25 +1,26 @@
-//! Which register each vector and mask is in.
+//! Allocates registers to vectors and masks, by linear scan.
 //!
-//! Code is one straight line, so what is live is live from the first time it is written to the last time it is read, and nothing else
-//! matters (Poletto and Sarkar, "Linear Scan Register Allocation").
+//! The code is straight-line, so each live range is one interval, from the first write to the last
+//! read (Poletto and Sarkar, "Linear Scan Register Allocation"). Values without a register are
+//! spilled to the stack, or reloaded from the row they came from.
 
 use super::op::{Code, M, Op, Rows};
 use std::collections::BTreeMap;
 
-/// Where something is.
+/// The home of a vector or mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Home {
-    /// Nobody reads it.
+    /// It is never read.
     #[default]
-    Nowhere,
+    Unused,
     Register(u8),
-    /// In memory: its number there.
-    Slot(usize),
-    /// In the row that it was read from.
+    /// A stack slot, by number.
+    Stack(usize),
+    /// The row that it was loaded from.
     Row(Rows, i32),
 }
 
-/// Where everything is.
+/// The homes of all vectors and masks.
 #[derive(Debug, Default)]
 pub(super) struct Homes {
     pub vectors: Vec<Home>,
@@ -37,14 +38,14 @@ struct Interval {
 }
 
 impl Interval {
-    /// Whether this is sooner kept in memory than another one: it is used less often for the time that it takes a register.
-    fn is_idler_than(&self, other: &Interval) -> bool {
+    /// Whether to spill this interval rather than another one: it has fewer uses for its length.
+    fn spill_before(&self, other: &Interval) -> bool {
         let length = |i: &Interval| i.last - i.first + 1;
         self.uses * length(other) < other.uses * length(self)
     }
 }
 
-/// Gives out registers, of which there are so many of each kind, with numbers from these on.
+/// Allocates registers from these ranges of numbers.
 pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::ops::Range<u8>) -> Homes {
     let mut spans = Spans {
         vectors: vec![None; code.vectors as usize],
@@ -64,13 +65,13 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
             _ => {}
         }
     }
-    // One of two that are made together may be read by nobody.
+    // Only one of two vectors that are loaded together may be read.
     for (span, _) in spans.vectors.iter_mut().zip(is_read).filter(|(_, is_read)| !is_read) {
         *span = None;
     }
     let mut homes = Homes {
-        vectors: vec![Home::Nowhere; code.vectors as usize],
-        masks: vec![Home::Nowhere; code.masks as usize],
+        vectors: vec![Home::Unused; code.vectors as usize],
+        masks: vec![Home::Unused; code.masks as usize],
         ..Homes::default()
     };
     homes.vector_slots = scan(&spans.vectors, vectors, &mut homes.vectors);
@@ -79,7 +80,8 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
     homes
 }
 
-/// What has no register and was read from a row is there still, if nobody has written it.
+/// A spilled vector that was loaded from a row can be reloaded from there, if the row has not been
+/// written.
 fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     let mut written: BTreeMap<(Rows, i32), Vec<usize>> = BTreeMap::new();
     for (i, op) in code.ops.iter().enumerate() {
@@ -90,7 +92,7 @@ fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     for op in &code.ops {
         if let Op::LoadRow { dst, rows, offset } = op
             && let Some((first, last, _)) = spans[dst.0 as usize]
-            && let home @ Home::Slot(_) = &mut homes[dst.0 as usize]
+            && let home @ Home::Stack(_) = &mut homes[dst.0 as usize]
         {
             let stores = written.get(&(*rows, *offset));
             if !stores.is_some_and(|at| at.iter().any(|i| (first..last).contains(i))) {
@@ -100,7 +102,7 @@ fn leave_in_rows(code: &Code, spans: &[Span], homes: &mut [Home]) {
     }
 }
 
-/// First and last operation that something belongs to, and how many do.
+/// First and last operation that uses it, and the number of uses.
 type Span = Option<(usize, usize, usize)>;
 
 fn touch(span: &mut Span, at: usize) {
@@ -123,7 +125,7 @@ impl Spans {
     }
 }
 
-/// Gives homes; the number of slots.
+/// Assigns homes; returns the number of stack slots.
 fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> usize {
     let mut intervals: Vec<Interval> = spans
         .iter()
@@ -143,7 +145,7 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
     let mut active: Vec<(Interval, u8)> = Vec::new();
     let mut slots = Slots::default();
     for interval in intervals {
-        // What is read here for the last time makes room for what is written.
+        // A register that is read here for the last time is free for the result.
         while let Some((ended, register)) = active.pop_if(|(other, _)| other.last <= interval.first) {
             debug_assert!(ended.last <= interval.first);
             free.push(register);
@@ -151,18 +153,18 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
         let register = match free.pop() {
             Some(register) => register,
             None => {
-                let idlest = (0..active.len()).reduce(|a, b| match active[b].0.is_idler_than(&active[a].0) {
+                let victim = (0..active.len()).reduce(|a, b| match active[b].0.spill_before(&active[a].0) {
                     true => b,
                     false => a,
                 });
-                match idlest {
-                    Some(at) if active[at].0.is_idler_than(&interval) => {
-                        let (idle, register) = active.remove(at);
-                        homes[idle.number] = Home::Slot(slots.take(idle));
+                match victim {
+                    Some(at) if active[at].0.spill_before(&interval) => {
+                        let (victim_interval, register) = active.remove(at);
+                        homes[victim_interval.number] = Home::Stack(slots.take(victim_interval));
                         register
                     }
                     _ => {
-                        homes[interval.number] = Home::Slot(slots.take(interval));
+                        homes[interval.number] = Home::Stack(slots.take(interval));
                         continue;
                     }
                 }
@@ -175,16 +177,16 @@ fn scan(spans: &[Span], registers: std::ops::Range<u8>, homes: &mut [Home]) -> u
     slots.next
 }
 
-/// Memory for what has no register.
+/// Stack slots of spilled intervals.
 #[derive(Default)]
 struct Slots {
     next: usize,
-    /// What slots are taken by, each with its own.
+    /// Intervals with their slots.
     taken: Vec<(Interval, usize)>,
 }
 
 impl Slots {
-    /// One that nobody has at the same time.
+    /// A slot that is free during the interval.
     fn take(&mut self, interval: Interval) -> usize {
         let is_free = |slot: usize, taken: &[(Interval, usize)]| {
             let overlaps = |other: &Interval| other.first <= interval.last && interval.first <= other.last;
@@ -208,7 +210,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    /// Whether two have the same home at the same time.
+    /// Checks that no two overlapping intervals have the same home.
     fn check(spans: &[Span], homes: &[Home]) {
         for (i, a) in spans.iter().enumerate() {
             for (j, b) in spans.iter().enumerate().skip(i + 1) {
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_where_something_else_is() {
+    fn live_ranges_do_not_share_a_home() {
         let mut seed = 7u64;
         let mut next = || {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -235,14 +237,14 @@ mod tests {
                     (next() % 8 != 0).then(|| (first, first + next() % 40, 1 + next() % 5))
                 })
                 .collect();
-            let mut homes = vec![Home::Nowhere; many];
+            let mut homes = vec![Home::Unused; many];
             let slots = scan(&spans, 2..5, &mut homes);
             check(&spans, &homes);
             for (span, home) in spans.iter().zip(&homes) {
                 match home {
-                    Home::Nowhere => assert_eq!(*span, None),
+                    Home::Unused => assert_eq!(*span, None),
                     Home::Register(r) => assert!((2..5).contains(r)),
-                    Home::Slot(s) => assert!((0..slots).contains(s)),
+                    Home::Stack(s) => assert!((0..slots).contains(s)),
                     Home::Row(..) => panic!("nothing was read from a row"),
                 }
             }
@@ -250,11 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seldom_used_goes_to_memory() {
+    fn rarely_used_values_are_spilled() {
         let spans = [Some((0, 100, 2)), Some((1, 5, 2)), Some((2, 6, 2))];
-        let mut homes = [Home::Nowhere; 3];
+        let mut homes = [Home::Unused; 3];
         assert_eq!(scan(&spans, 0..2, &mut homes), 1);
-        assert_eq!(homes[0], Home::Slot(0));
+        assert_eq!(homes[0], Home::Stack(0));
         assert!(matches!(homes[1..], [Home::Register(_), Home::Register(_)]));
     }
 }

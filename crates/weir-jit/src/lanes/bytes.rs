@@ -1,7 +1,8 @@
 //! Words as bytes of other words.
 //!
-//! Much of what a program does to headers is to take bytes from one place and put them elsewhere: fields in the order of the network,
-//! parts of words, neighbours written together. None of that is done before somebody needs the word, and then at once.
+//! Programs mostly move bytes of headers: fields in network byte order, parts of words, adjacent
+//! fields written together. So a word is represented by the origin of each of its bytes, and is
+//! materialised only where it is needed, by as few instructions as possible ([`recipe`]).
 
 use super::op::{Shuffle, V};
 
@@ -9,14 +10,14 @@ use super::op::{Shuffle, V};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Byte {
     Zero,
-    /// Of a vector's words the byte with this number, the lowest first.
+    /// The byte with this number of a vector's words, the lowest first.
     Of(V, u8),
 }
 
 /// A word, its lowest byte first.
 pub(super) type Bytes = [Byte; 8];
 
-/// The bytes of a vector's words as they are, of which only so many are not 0.
+/// The bytes of a vector's words, all 0 from number `count` on.
 pub(super) fn of_vector(v: V, count: u32) -> Bytes {
     std::array::from_fn(|i| match (i as u32) < count {
         true => Byte::Of(v, i as u8),
@@ -24,33 +25,33 @@ pub(super) fn of_vector(v: V, count: u32) -> Bytes {
     })
 }
 
-/// Moved up by bytes, or down where the number is negative.
-pub(super) fn moved(bytes: &Bytes, by: i32) -> Bytes {
+/// Shifted up by bytes, or down if the number is negative.
+pub(super) fn shift_bytes(bytes: &Bytes, by: i32) -> Bytes {
     std::array::from_fn(|i| {
         let from = usize::try_from(i as i32 - by).ok();
         from.and_then(|from| bytes.get(from)).copied().unwrap_or(Byte::Zero)
     })
 }
 
-/// The lowest bytes only.
-pub(super) fn lowest(bytes: &Bytes, count: u32) -> Bytes {
+/// The lowest bytes; the others are 0.
+pub(super) fn low_bytes(bytes: &Bytes, count: u32) -> Bytes {
     std::array::from_fn(|i| if (i as u32) < count { bytes[i] } else { Byte::Zero })
 }
 
-/// The lowest bytes in the opposite order.
+/// The lowest bytes in reverse order; the others are 0.
 pub(super) fn reversed(bytes: &Bytes, count: u32) -> Bytes {
     let count = count as usize;
     std::array::from_fn(|i| if i < count { bytes[count - 1 - i] } else { Byte::Zero })
 }
 
-/// Those bytes that a mask has; `None` if it has parts of bytes.
+/// The bytes that a mask keeps; `None` if it cuts through a byte.
 pub(super) fn masked(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     let mut masked = *bytes;
     for (byte, of) in masked.iter_mut().zip(mask.to_le_bytes()) {
         match of {
             0 => *byte = Byte::Zero,
             0xff => {}
-            // What is 0 stays so.
+            // A zero byte stays zero.
             _ if *byte == Byte::Zero => {}
             _ => return None,
         }
@@ -58,8 +59,8 @@ pub(super) fn masked(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     Some(masked)
 }
 
-/// Both together, if none has a byte that the other has.
-pub(super) fn together(a: &Bytes, b: &Bytes) -> Option<Bytes> {
+/// The union of two words, if at most one of them has each byte.
+pub(super) fn merge(a: &Bytes, b: &Bytes) -> Option<Bytes> {
     let mut both = *a;
     for (byte, other) in both.iter_mut().zip(b) {
         match (*byte, *other) {
@@ -71,27 +72,28 @@ pub(super) fn together(a: &Bytes, b: &Bytes) -> Option<Bytes> {
     Some(both)
 }
 
-/// How a word is made of others.
+/// How to materialise a word from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recipe {
     Zero,
-    /// It is there.
+    /// It is this vector.
     Same(V),
     And(V, u64),
-    /// By bits.
+    /// By a number of bits.
     ShiftLeft(V, u8),
     ShiftRight(V, u8),
     Shuffle(V, Shuffle),
-    /// Of two words (the lower one first) eight bytes in a row, from this bit on; of the result these.
+    /// Two words, the lower one first, shifted right by this number of bits; then these bytes of
+    /// the low word of the result.
     Pair(V, V, u8, Bytes),
-    /// Everything together that these are.
+    /// The union of these words.
     Or(Vec<Bytes>),
 }
 
-/// The vector that the recipe of a pair calls the result so far.
+/// Stands for the shifted pair in the bytes of [`Recipe::Pair`].
 pub(super) const RESULT: V = V(u32::MAX);
 
-/// What is to be done for a word.
+/// The cheapest way to materialise a word.
 pub(super) fn recipe(bytes: &Bytes) -> Recipe {
     let mut sources: Vec<V> = Vec::new();
     for byte in bytes {
@@ -118,10 +120,10 @@ fn of_one(bytes: &Bytes, v: V) -> Recipe {
         return Recipe::Same(v);
     }
     for by in 1..8 {
-        if is(&moved(&whole, by)) {
+        if is(&shift_bytes(&whole, by)) {
             return Recipe::ShiftLeft(v, by as u8 * 8);
         }
-        if is(&moved(&whole, -by)) {
+        if is(&shift_bytes(&whole, -by)) {
             return Recipe::ShiftRight(v, by as u8 * 8);
         }
     }
@@ -145,7 +147,7 @@ fn of_one(bytes: &Bytes, v: V) -> Recipe {
     )
 }
 
-/// As eight bytes in a row of `low` and what comes after it, `high`.
+/// As consecutive bytes of the pair `low` and `high`.
 fn of_pair(bytes: &Bytes, low: V, high: V) -> Option<Recipe> {
     let numbers = bytes.iter().filter_map(|byte| match byte {
         Byte::Zero => None,
@@ -156,7 +158,7 @@ fn of_pair(bytes: &Bytes, low: V, high: V) -> Option<Recipe> {
     if last >= first + 8 {
         return None;
     }
-    // So that the first lies lowest.
+    // Shifted so that the first byte is the lowest.
     let first = first.min(7);
     let result = bytes.map(|byte| match byte {
         Byte::Zero => Byte::Zero,
@@ -184,13 +186,13 @@ mod tests {
     const B: V = V(1);
 
     #[test]
-    fn what_one_instruction_does_is_one() {
+    fn single_instructions_are_recognised() {
         let whole = of_vector(A, 8);
         assert_eq!(recipe(&whole), Recipe::Same(A));
         assert_eq!(recipe(&[Byte::Zero; 8]), Recipe::Zero);
-        assert_eq!(recipe(&moved(&whole, 2)), Recipe::ShiftLeft(A, 16));
-        assert_eq!(recipe(&moved(&whole, -7)), Recipe::ShiftRight(A, 56));
-        assert_eq!(recipe(&lowest(&whole, 3)), Recipe::And(A, 0xff_ffff));
+        assert_eq!(recipe(&shift_bytes(&whole, 2)), Recipe::ShiftLeft(A, 16));
+        assert_eq!(recipe(&shift_bytes(&whole, -7)), Recipe::ShiftRight(A, 56));
+        assert_eq!(recipe(&low_bytes(&whole, 3)), Recipe::And(A, 0xff_ffff));
         let swapped = reversed(&whole, 2);
         let [no, one, zero] = [None, Some(1), Some(0)];
         assert_eq!(
@@ -200,30 +202,30 @@ mod tests {
     }
 
     #[test]
-    fn bytes_around_the_end_of_a_word_are_a_pair() {
+    fn bytes_across_a_word_boundary_are_a_pair() {
         let (low, high) = (of_vector(A, 8), of_vector(B, 8));
-        let both = together(&moved(&low, -6), &moved(&high, 2)).expect("they do not overlap");
+        let both = merge(&shift_bytes(&low, -6), &shift_bytes(&high, 2)).expect("they do not overlap");
         assert_eq!(recipe(&both), Recipe::Pair(A, B, 48, of_vector(RESULT, 8)));
-        let four = lowest(&both, 4);
+        let four = low_bytes(&both, 4);
         assert_eq!(recipe(&four), Recipe::Pair(A, B, 48, of_vector(RESULT, 4)));
         assert_eq!(
             recipe(&reversed(&both, 4)),
             Recipe::Pair(A, B, 48, reversed(&of_vector(RESULT, 8), 4))
         );
-        // Too far apart.
-        let third = |bytes: &Bytes| lowest(&moved(bytes, -3), 1);
-        let apart = together(&third(&low), &moved(&third(&high), 1)).expect("they do not overlap");
+        // Too far apart for one shift.
+        let third = |bytes: &Bytes| low_bytes(&shift_bytes(bytes, -3), 1);
+        let apart = merge(&third(&low), &shift_bytes(&third(&high), 1)).expect("they do not overlap");
         assert!(matches!(recipe(&apart), Recipe::Or(parts) if parts.len() == 2));
     }
 
     #[test]
-    fn masks_of_bytes_and_no_others() {
+    fn only_masks_of_whole_bytes_apply() {
         let whole = of_vector(A, 4);
-        assert_eq!(masked(&whole, 0xffff), Some(lowest(&whole, 2)));
-        assert_eq!(masked(&whole, 0xff), Some(lowest(&whole, 1)));
+        assert_eq!(masked(&whole, 0xffff), Some(low_bytes(&whole, 2)));
+        assert_eq!(masked(&whole, 0xff), Some(low_bytes(&whole, 1)));
         assert_eq!(masked(&whole, 0x0f), None);
-        // Where there is nothing.
+        // Cuts through bytes that are zero.
         assert_eq!(masked(&whole, 0x0f_ffff_ffff), Some(whole));
-        assert_eq!(together(&whole, &whole), None);
+        assert_eq!(merge(&whole, &whole), None);
     }
 }

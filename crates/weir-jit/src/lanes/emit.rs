@@ -1,5 +1,9 @@
-//! Machine code of the code for eight packets: a function `(env, mask, context) -> mask` that runs the packets of a vector, eight at a
-//! time, and gives those that it has given up.
+//! Emits machine code for [`super::op`]: a function `(env, mask, context) -> mask`. It runs the
+//! packets of a vector in groups of eight, and returns those that bailed out.
+//!
+//! Relies on [`super::allocate`] for the homes of vectors and masks, and on [`super::x64`] for
+//! encodings. It reorders nothing. The submodule [`packets`] has the memory accesses through each
+//! packet's own address.
 
 mod packets;
 
@@ -18,14 +22,15 @@ use std::collections::HashMap;
 /// Packets at a time.
 pub(super) const LANES: usize = 8;
 
-/// Bytes of the smallest pages there are.
+/// The smallest page size.
 const PAGE: i32 = 4096;
-/// Where vectors lie.
+/// Alignment of vectors in memory.
 const ALIGNMENT: i32 = 64;
 
-// What registers are for. `rdi` is the environment, `rbx` is where the masks of points are and `rbp` where those of tallies. The following
-// move on from one group of packets to the next: `rdx` to the rows of the context, `rsi` to those of the tallies, and `rcx` is the number of the
-// group's first packet. `r8` to `r15` are the addresses of its packets.
+// Roles of registers. `rdi` is the environment. `rbx` points to the masks of suspension points, and
+// `rbp` to those of tallies. These advance from one group of packets to the next: `rdx`, the
+// group's columns of the context; `rsi`, its columns of the tally rows; `rcx`, the slot of its
+// first packet. `r8` to `r15` are the current addresses of its packets.
 const CONTEXT: Gpr = RDX;
 const TALLY_ROWS: Gpr = RSI;
 const PENDING: Gpr = RBX;
@@ -33,42 +38,48 @@ const TALLIES: Gpr = RBP;
 const FIRST: Gpr = RCX;
 const ADDRESSES: [Gpr; LANES] = [Gpr(8), Gpr(9), Gpr(10), Gpr(11), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 const SAVED: [Gpr; 6] = [RBX, RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
-/// For what is in memory, or only for a moment.
+/// Scratch registers: operands from memory, and intermediate values.
 const SPARE: [Zmm; 4] = [Zmm(0), Zmm(1), Zmm(2), Zmm(3)];
-/// The same. The first cannot be what an instruction is masked by.
+/// The same for masks. The first cannot mask an instruction.
 const SPARE_MASKS: [K; 2] = [K(0), K(1)];
-/// The present block's packets, if that is in memory.
-const HERE: K = K(2);
+/// The current block's mask, if its home is on the stack.
+const BLOCK_MASK: K = K(2);
 const VECTORS: std::ops::Range<u8> = 4..32;
 const MASKS: std::ops::Range<u8> = 3..8;
 
-/// What is skipped if nobody is there takes at least so many instructions; to find out takes two, and sometimes a branch that is foretold
-/// wrongly.
+/// A block is skipped if it is empty and has at least this many instructions. The test takes two,
+/// and sometimes a branch misprediction.
 const WORTH_SKIPPING: usize = 8;
 
-/// Places in the frame, from the stack pointer on, which is a multiple of 64.
-struct Frame {
+/// Offsets in the stack frame, from the stack pointer, which is a multiple of 64.
+struct StackFrame {
+    /// Spilled masks, a byte each.
     masks: i32,
+    /// The caller's stack pointer.
     stack: i32,
+    /// The mask of packets to run.
     packets: i32,
-    given_up: i32,
+    /// The mask of packets that bailed out.
+    bailed_out: i32,
+    /// The mask of the current group.
     entry: i32,
+    /// Spilled vectors, 64 bytes each.
     vectors: i32,
-    /// A vector whose words are stored or loaded one by one.
+    /// A vector whose words are accessed one by one.
     words: i32,
     size: i32,
 }
 
-impl Frame {
+impl StackFrame {
     fn new(homes: &Homes) -> Self {
         let masks = 0;
         let words = masks + (homes.mask_slots.next_multiple_of(8)) as i32;
         let vectors = (words + 32 + 63) & !63;
-        Frame {
+        StackFrame {
             masks,
             stack: words,
             packets: words + 8,
-            given_up: words + 16,
+            bailed_out: words + 16,
             entry: words + 24,
             vectors,
             words: vectors + 64 * homes.vector_slots as i32,
@@ -77,72 +88,72 @@ impl Frame {
     }
 }
 
-struct Emit {
+struct Emitter {
     asm: Assembler,
     homes: Homes,
-    frame: Frame,
-    /// The present block's mask, and the register that has it.
-    here: Option<(M, K)>,
-    /// Ends of blocks that are skipped.
-    ends: HashMap<usize, Label>,
-    /// What is seldom done, behind everything else.
-    aside: Vec<Aside>,
-    /// Where the code for a group of packets ends.
-    next: Label,
+    frame: StackFrame,
+    /// The current block's mask, and the register that holds it.
+    block: Option<(M, K)>,
+    /// By number of a block that may be skipped: the label at its end.
+    end_labels: HashMap<usize, Label>,
+    /// Code for rare cases, emitted behind the function.
+    out_of_line: Vec<OutOfLine>,
+    /// The end of the code for a group of packets.
+    next_group: Label,
 }
 
-/// What is done where not all packets of a group are there.
-struct Aside {
+/// Code for the case that a mask does not have all packets of the group.
+struct OutOfLine {
     begin: Label,
-    back: Label,
-    what: ForSome,
-    /// The present block's mask there.
-    here: Option<(M, K)>,
+    resume: Label,
+    body: PartialGroup,
+    /// The current block's mask there.
+    block: Option<(M, K)>,
 }
 
-enum ForSome {
+enum PartialGroup {
     Addresses { from: V, mask: M },
-    Find { address: V, offset: i32, default: i32 },
+    FindRecord { address: V, offset: i32, default: i32 },
     StoreRows(Vec<RowStore>),
 }
 
-/// A row that is written, so many bytes after where rows begin.
+/// A store to a row at a byte offset.
 type RowStore = (Rows, i32, V);
 
-/// The function's bytes, to be put at a multiple of 64.
+/// The function's bytes, to be placed at a multiple of 64.
 pub(super) fn emit(code: &Code) -> Vec<u8> {
     let homes = allocate(code, VECTORS, MASKS);
     let mut asm = Assembler::default();
-    let mut emit = Emit {
-        next: asm.label(),
+    let mut emit = Emitter {
+        next_group: asm.label(),
         asm,
-        frame: Frame::new(&homes),
+        frame: StackFrame::new(&homes),
         homes,
-        here: None,
-        ends: HashMap::new(),
-        aside: Vec::new(),
+        block: None,
+        end_labels: HashMap::new(),
+        out_of_line: Vec::new(),
     };
     emit.function(code);
     emit.asm.finish()
 }
 
-/// About how many instructions an operation is.
+/// Approximate number of instructions of an operation.
 fn cost(op: &Op) -> usize {
     match op {
         Op::LoadPair { .. } | Op::StorePair { .. } => 12,
         Op::StorePart { .. } | Op::Addresses { .. } => 12,
         Op::Gather { .. } => 16,
-        Op::Find { .. } => 32,
-        Op::Ask { .. } => 30,
+        Op::FindRecord { .. } => 32,
+        Op::PrefetchSlots { .. } => 30,
         Op::End { .. } => 0,
         Op::Block { .. } => 0,
-        Op::LoadShared { .. } => 2,
-        Op::Leave { .. } | Op::Note { .. } | Op::GiveUp => 3,
+        Op::LoadUniform { .. } => 2,
+        Op::Leave { .. } | Op::Tally { .. } | Op::BailOut => 3,
         _ => 1,
     }
 }
 
-/// Blocks, by their numbers, that are worth skipping if nobody is there, with all that follows them up to their end.
+/// Numbers of blocks that are worth skipping if empty, together with the blocks they dominate.
 fn worth_skipping(code: &Code) -> Vec<usize> {
     let mut worth = Vec::new();
     let mut open = Vec::new();
@@ -164,12 +175,12 @@ fn worth_skipping(code: &Code) -> Vec<usize> {
     worth
 }
 
-impl Emit {
+impl Emitter {
     fn function(&mut self, code: &Code) {
         let asm = &mut self.asm;
         SAVED.iter().for_each(|r| asm.push(*r));
         asm.move_to(RAX, RSP);
-        // Page by page, so that a stack that ends there is found to end.
+        // Probes each page, so that a stack overflow hits the guard page.
         for page in (PAGE..self.frame.size + ALIGNMENT).step_by(PAGE as usize) {
             asm.store(RAX, Mem::At(RSP, -page));
         }
@@ -178,12 +189,12 @@ impl Emit {
         asm.store(RAX, Mem::At(RSP, self.frame.stack));
         asm.store(RSI, Mem::At(RSP, self.frame.packets));
         asm.zero(RAX);
-        asm.store(RAX, Mem::At(RSP, self.frame.given_up));
+        asm.store(RAX, Mem::At(RSP, self.frame.bailed_out));
         asm.load(PENDING, Mem::At(RDI, env::PENDING));
         asm.load(TALLIES, Mem::At(RDI, env::TALLIES));
         asm.move_to(TALLY_ROWS, TALLIES);
         asm.zero(FIRST);
-        let (group, next) = (asm.label(), self.next);
+        let (group, next) = (asm.label(), self.next_group);
         asm.place(group);
         asm.load(RAX, Mem::At(RSP, self.frame.packets));
         asm.shift_right(RAX, RAX, FIRST);
@@ -194,8 +205,8 @@ impl Emit {
         if let Some(entry) = code.entry {
             match self.homes.masks[entry.0 as usize] {
                 Home::Register(k) => asm.mask_from(K(k), RAX),
-                Home::Slot(slot) => asm.store_byte(RAX, Mem::At(RSP, self.frame.masks + slot as i32)),
-                Home::Row(..) | Home::Nowhere => {}
+                Home::Stack(slot) => asm.store_byte(RAX, Mem::At(RSP, self.frame.masks + slot as i32)),
+                Home::Row(..) | Home::Unused => {}
             }
         }
         self.operations(code);
@@ -206,27 +217,27 @@ impl Emit {
         asm.add(FIRST, LANES as i32);
         asm.compare(FIRST, VECTOR as i32);
         asm.jump_if(Condition::NotEqual, group);
-        asm.load(RAX, Mem::At(RSP, self.frame.given_up));
+        asm.load(RAX, Mem::At(RSP, self.frame.bailed_out));
         asm.load(RSP, Mem::At(RSP, self.frame.stack));
         SAVED.iter().rev().for_each(|r| asm.pop(*r));
         asm.vzeroupper();
         asm.ret();
-        for aside in std::mem::take(&mut self.aside) {
-            self.asm.place(aside.begin);
-            self.here = aside.here;
-            match aside.what {
-                ForSome::Addresses { from, mask } => self.addresses_of_some(from, mask),
-                ForSome::Find {
+        for out_of_line in std::mem::take(&mut self.out_of_line) {
+            self.asm.place(out_of_line.begin);
+            self.block = out_of_line.block;
+            match out_of_line.body {
+                PartialGroup::Addresses { from, mask } => self.addresses_partial(from, mask),
+                PartialGroup::FindRecord {
                     address,
                     offset,
                     default,
-                } => self.find_some(address, offset, default),
-                ForSome::StoreRows(rows) => {
-                    let here = Masked::Keep(self.here());
+                } => self.find_partial(address, offset, default),
+                PartialGroup::StoreRows(rows) => {
+                    let here = Masked::Keep(self.block_mask());
                     rows.into_iter().for_each(|row| self.store_row(row, here));
                 }
             }
-            self.asm.jump(aside.back);
+            self.asm.jump(out_of_line.resume);
         }
     }
 
@@ -243,28 +254,28 @@ impl Emit {
             self.store_rows(std::mem::take(&mut rows));
             match *op {
                 Op::Block { number, mask, rare } => {
-                    let register = self.mask(mask, HERE);
-                    self.here = Some((mask, register));
+                    let register = self.mask(mask, BLOCK_MASK);
+                    self.block = Some((mask, register));
                     if rare && Some(mask) != code.entry && worth_skipping.contains(&number) {
                         let end = self.asm.label();
                         self.asm.mask_test(register);
                         self.asm.jump_if(Condition::Equal, end);
-                        self.ends.insert(number, end);
+                        self.end_labels.insert(number, end);
                     }
                 }
                 Op::End { number } => {
-                    if let Some(end) = self.ends.remove(&number) {
+                    if let Some(end) = self.end_labels.remove(&number) {
                         self.asm.place(end);
                     }
-                    self.here = None;
+                    self.block = None;
                 }
                 Op::Leave { point } => {
                     self.add_here(Mem::At(PENDING, 8 * point as i32));
                     if left >= WORTH_SKIPPING {
-                        // Often these were all.
-                        self.asm.mask_to(RAX, self.here());
+                        // Often all packets of the group leave here.
+                        self.asm.mask_to(RAX, self.block_mask());
                         self.asm.compare_byte(RAX, Mem::At(RSP, self.frame.entry));
-                        self.asm.jump_if(Condition::Equal, self.next);
+                        self.asm.jump_if(Condition::Equal, self.next_group);
                     }
                 }
                 _ => self.op(op),
@@ -272,7 +283,7 @@ impl Emit {
         }
     }
 
-    // ------------------------------------------------------------------------- where things are
+    // ------------------------------------------------------------------------- homes
 
     fn vector_slot(&self, slot: usize) -> Mem {
         Mem::At(RSP, self.frame.vectors + 64 * slot as i32)
@@ -286,11 +297,11 @@ impl Emit {
         self.homes.vectors[v.0 as usize]
     }
 
-    /// The register that has a vector: this one if it is in memory.
+    /// The register of a vector; loaded into `spare` if it is spilled.
     fn register(&mut self, v: V, spare: Zmm) -> Zmm {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
-            Home::Slot(slot) => {
+            Home::Stack(slot) => {
                 let from = self.vector_slot(slot);
                 self.asm.two(VMOVDQU64, spare, Operand::Memory(from));
                 spare
@@ -299,19 +310,19 @@ impl Emit {
                 self.asm.two(VMOVDQU64, spare, Operand::Memory(Self::row(rows, offset)));
                 spare
             }
-            Home::Nowhere => spare,
+            Home::Unused => spare,
         }
     }
 
-    /// The same as the last operand of an instruction.
+    /// The same, as the last operand of an instruction, which may be in memory.
     fn last(&mut self, source: Source) -> Operand {
         match source {
             Source::Constant(value) => Operand::Broadcast(self.word(value)),
             Source::V(v) => match self.home(v) {
                 Home::Register(r) => Operand::Register(Zmm(r)),
-                Home::Slot(slot) => Operand::Memory(self.vector_slot(slot)),
+                Home::Stack(slot) => Operand::Memory(self.vector_slot(slot)),
                 Home::Row(rows, offset) => Operand::Memory(Self::row(rows, offset)),
-                Home::Nowhere => Operand::Register(SPARE[0]),
+                Home::Unused => Operand::Register(SPARE[0]),
             },
         }
     }
@@ -320,7 +331,7 @@ impl Emit {
         Mem::Pool(self.asm.constant(&value.to_le_bytes()))
     }
 
-    /// The register in which a vector is made.
+    /// The register in which a vector is computed.
     fn target(&self, v: V) -> Zmm {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
@@ -328,29 +339,29 @@ impl Emit {
         }
     }
 
-    /// It is made.
-    fn made(&mut self, v: V, register: Zmm) {
-        if let Home::Slot(slot) = self.home(v) {
+    /// Stores a computed vector to its stack slot, if it is spilled.
+    fn write_back(&mut self, v: V, register: Zmm) {
+        if let Home::Stack(slot) = self.home(v) {
             let to = self.vector_slot(slot);
             self.asm.two(VMOVDQU64_STORE, register, Operand::Memory(to));
         }
     }
 
-    /// The register that has a mask: this one if it is in memory.
+    /// The register of a mask; loaded into `spare` if it is spilled.
     fn mask(&mut self, mask: M, spare: K) -> K {
-        if let Some((here, register)) = self.here
-            && here == mask
+        if let Some((current, register)) = self.block
+            && current == mask
         {
             return register;
         }
         match self.homes.masks[mask.0 as usize] {
             Home::Register(k) => K(k),
-            Home::Slot(slot) => {
+            Home::Stack(slot) => {
                 let from = self.mask_slot(slot);
                 self.asm.mask_load(spare, from);
                 spare
             }
-            Home::Row(..) | Home::Nowhere => spare,
+            Home::Row(..) | Home::Unused => spare,
         }
     }
 
@@ -361,18 +372,18 @@ impl Emit {
         }
     }
 
-    fn mask_made(&mut self, mask: M, register: K) {
-        if let Home::Slot(slot) = self.homes.masks[mask.0 as usize] {
+    fn write_back_mask(&mut self, mask: M, register: K) {
+        if let Home::Stack(slot) = self.homes.masks[mask.0 as usize] {
             let to = self.mask_slot(slot);
             self.asm.mask_store(register, to);
         }
     }
 
-    /// The register that has the present block's mask.
-    fn here(&self) -> K {
-        match self.here {
+    /// The register of the current block's mask.
+    fn block_mask(&self) -> K {
+        match self.block {
             Some((_, register)) => register,
-            None => unreachable!("what is done for the packets of a block is in one"),
+            None => unreachable!("operations on packets of a block are inside a block"),
         }
     }
 
@@ -396,19 +407,19 @@ impl Emit {
                     Unary::CountLeadingZeros => VPLZCNTQ,
                 };
                 self.asm.two(instruction, target, last);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Shuffle { dst, a, bytes } => {
                 let (a, target) = (self.register(a, SPARE[0]), self.target(dst));
                 let table = Mem::Pool(self.asm.constant(&shuffle_table(bytes)));
                 self.asm.three(VPSHUFB, target, a, Operand::Memory(table));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::ShiftPair { dst, low, high, by } => {
                 let (low, high) = (self.register(low, SPARE[0]), self.last(Source::V(high)));
                 let target = self.target(dst);
                 self.asm.three_with(VPSHRDQ, target, low, high, by);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Constant { dst, value } => self.copy(dst, Source::Constant(value)),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -418,13 +429,13 @@ impl Emit {
                 let mask = self.mask(mask, SPARE_MASKS[1]);
                 let target = self.target(dst);
                 self.asm.three_masked(VPBLENDMQ, target, clear, set, Masked::Keep(mask));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::FromMask { dst, mask } => {
                 let (mask, target) = (self.mask(mask, SPARE_MASKS[1]), self.target(dst));
                 let one = self.word(1);
                 self.asm.broadcast(target, one, Masked::Zero(mask));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::Compare {
                 relation,
@@ -450,95 +461,96 @@ impl Emit {
                     MaskAlu::Xor => MaskOp::Xor,
                 };
                 self.asm.mask_op(op, target, a, b);
-                self.mask_made(dst, target);
+                self.write_back_mask(dst, target);
             }
             Op::MaskNot { dst, a } => {
                 let (a, target) = (self.mask(a, SPARE_MASKS[0]), self.mask_target(dst));
                 self.asm.mask_not(target, a);
-                self.mask_made(dst, target);
+                self.write_back_mask(dst, target);
             }
             Op::LoadRow { dst, .. } if matches!(self.home(dst), Home::Row(..)) => {}
             Op::LoadRow { dst, rows, offset } => {
                 let target = self.target(dst);
                 self.asm
                     .two(VMOVDQU64, target, Operand::Memory(Self::row(rows, offset)));
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Op::LoadEnvironment { dst, offset } => {
                 let target = self.target(dst);
                 self.asm.broadcast(target, Mem::At(RDI, offset), Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
-            Op::LoadShared { dst, address, offset } => {
+            Op::LoadUniform { dst, address, offset } => {
                 let target = self.target(dst);
                 self.asm.load(RAX, Mem::At(RDI, address));
                 self.asm.broadcast(target, Mem::At(RAX, offset), Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
-            Op::Addresses { from, mask, held } => self.addresses(from, mask, held),
+            Op::Addresses { from, mask, source } => self.addresses(from, mask, source),
             Op::LoadPair { low, high, offset } => self.load_pair(low, high, offset),
             Op::StorePair { low, high, offset } => self.store_pair(low, high, offset),
             Op::StorePart { from, bytes, offset } => self.store_part(from, bytes, offset),
             Op::Gather { dst, address, offset } => {
                 let address = self.register(address, SPARE[0]);
-                self.asm.mask_move(SPARE_MASKS[1], self.here());
+                self.asm.mask_move(SPARE_MASKS[1], self.block_mask());
                 self.asm.gather(SPARE[1], address, offset, SPARE_MASKS[1]);
                 self.copy_register(dst, SPARE[1]);
             }
-            Op::Find {
+            Op::FindRecord {
                 dst,
                 address,
                 offset,
                 default,
-            } => self.find(dst, address, offset, default),
-            Op::Ask { keys, ask } => self.ask(keys, ask),
-            Op::Nobody { mask } => {
+            } => self.find_records(dst, address, offset, default),
+            Op::PrefetchSlots { keys, prefetch } => self.prefetch_slots(keys, prefetch),
+            Op::EmptyMask { mask } => {
                 let target = self.mask_target(mask);
                 self.asm.mask_op(MaskOp::Xor, target, target, target);
-                self.mask_made(mask, target);
+                self.write_back_mask(mask, target);
             }
             Op::Join { mask, from } => {
                 let from = self.mask(from, SPARE_MASKS[0]);
                 match self.homes.masks[mask.0 as usize] {
                     Home::Register(k) => self.asm.mask_op(MaskOp::Or, K(k), K(k), from),
-                    Home::Slot(slot) => {
+                    Home::Stack(slot) => {
                         let to = self.mask_slot(slot);
                         self.asm.mask_to(RAX, from);
                         self.asm.or_byte(to, RAX);
                     }
-                    Home::Row(..) | Home::Nowhere => {}
+                    Home::Row(..) | Home::Unused => {}
                 }
             }
-            Op::Note { offset } => self.add_here(Mem::At(TALLIES, offset)),
-            Op::GiveUp => self.add_here(Mem::At(RSP, self.frame.given_up)),
+            Op::Tally { offset } => self.add_here(Mem::At(TALLIES, offset)),
+            Op::BailOut => self.add_here(Mem::At(RSP, self.frame.bailed_out)),
             Op::Block { .. } | Op::End { .. } | Op::Leave { .. } | Op::StoreRow { .. } => {}
         }
     }
 
-    /// Writes rows. Mostly all packets of a group are there: then without a mask, since who reads next what was stored with one has to wait until it
-    /// is in the cache.
+    /// Stores rows. A full group is stored without a mask: a masked store does not forward to a
+    /// later load, which then waits until the store is in the cache.
     fn store_rows(&mut self, rows: Vec<RowStore>) {
         if rows.is_empty() {
             return;
         }
-        self.mostly_all(self.here(), ForSome::StoreRows(rows.clone()), |emit| {
+        self.if_full_group(self.block_mask(), PartialGroup::StoreRows(rows.clone()), |emit| {
             rows.iter().for_each(|row| emit.store_row(*row, Masked::No));
         });
     }
 
-    /// What is done where all packets of a group are in a mask, as they mostly are, and, aside, where they are not.
-    fn mostly_all(&mut self, mask: K, seldom: ForSome, mostly: impl FnOnce(&mut Self)) {
-        let (begin, back) = (self.asm.label(), self.asm.label());
+    /// Emits `full` for the common case that a mask has all packets of the group, and `partial` out
+    /// of line for the other.
+    fn if_full_group(&mut self, mask: K, partial: PartialGroup, full: impl FnOnce(&mut Self)) {
+        let (begin, resume) = (self.asm.label(), self.asm.label());
         self.asm.mask_to(RAX, mask);
         self.asm.compare_byte_with(RAX, 0xff);
         self.asm.jump_if(Condition::NotEqual, begin);
-        mostly(self);
-        self.asm.place(back);
-        self.aside.push(Aside {
+        full(self);
+        self.asm.place(resume);
+        self.out_of_line.push(OutOfLine {
             begin,
-            back,
-            what: seldom,
-            here: self.here,
+            resume,
+            body: partial,
+            block: self.block,
         });
     }
 
@@ -548,10 +560,10 @@ impl Emit {
         self.asm.two_masked(VMOVDQU64_STORE, from, to, masked);
     }
 
-    /// Adds the block's packets to a mask of the vector's. Always as a whole: who reads it next waits for bytes that have just been
-    /// stored one by one.
+    /// Adds the block's packets to a mask of the vector. Always as a whole word: a later load of
+    /// the word cannot forward from stores of single bytes.
     fn add_here(&mut self, to: Mem) {
-        self.asm.mask_to(RAX, self.here());
+        self.asm.mask_to(RAX, self.block_mask());
         self.asm.shift_left(RAX, RAX, FIRST);
         self.asm.or_word(to, RAX);
     }
@@ -576,7 +588,7 @@ impl Emit {
             Alu::RotateHalvesLeft => VPROLVD,
         };
         self.asm.three(instruction, target, a, b);
-        self.made(dst, target);
+        self.write_back(dst, target);
     }
 
     fn shift(&mut self, op: ShiftOp, dst: V, a: V, by: u8) {
@@ -589,7 +601,7 @@ impl Emit {
             ShiftOp::RotateHalvesLeft => VPROLD,
         };
         self.asm.shift(instruction, target, a, by);
-        self.made(dst, target);
+        self.write_back(dst, target);
     }
 
     fn copy(&mut self, dst: V, from: Source) {
@@ -597,7 +609,7 @@ impl Emit {
             Source::Constant(value) => {
                 let (target, from) = (self.target(dst), self.word(value));
                 self.asm.broadcast(target, from, Masked::No);
-                self.made(dst, target);
+                self.write_back(dst, target);
             }
             Source::V(v) => {
                 let from = self.register(v, SPARE[3]);
@@ -609,7 +621,7 @@ impl Emit {
     fn copy_register(&mut self, dst: V, from: Zmm) {
         match self.home(dst) {
             Home::Register(r) if Zmm(r) != from => self.asm.two(VMOVDQU64, Zmm(r), from.into()),
-            _ => self.made(dst, from),
+            _ => self.write_back(dst, from),
         }
     }
 
@@ -629,18 +641,18 @@ impl Emit {
                 self.asm.two_masked(VMOVDQU64, to, from, Masked::Keep(mask));
             }
         }
-        self.made(dst, to);
+        self.write_back(dst, to);
     }
 
     fn compare(&mut self, instruction: Vector, dst: M, a: V, b: Source, immediate: Option<u8>) {
         let (a, b) = (self.register(a, SPARE[0]), self.last(b));
         let target = self.mask_target(dst);
         self.asm.compare_lanes(instruction, target, a, b, immediate);
-        self.mask_made(dst, target);
+        self.write_back_mask(dst, target);
     }
 }
 
-/// The numbers that comparisons have.
+/// The predicate of a comparison instruction.
 fn predicate(relation: Relation) -> u8 {
     match relation {
         Relation::Equal => 0,
@@ -652,7 +664,7 @@ fn predicate(relation: Relation) -> u8 {
     }
 }
 
-/// Of each byte where it is from, among sixteen.
+/// The control operand of a shuffle: for each byte, its source among sixteen.
 fn shuffle_table(bytes: Shuffle) -> [u8; 64] {
     std::array::from_fn(|i| {
         let half = (i / 8 % 2 * 8) as u8;

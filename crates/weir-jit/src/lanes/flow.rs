@@ -1,134 +1,142 @@
-//! The order in which the blocks of a segment are run for eight packets, and which of them run for the same packets.
+//! Orders the blocks of a segment for execution under masks, and finds which blocks run for the
+//! same packets.
+//!
+//! Each block comes after its predecessors, and is directly followed by the blocks it dominates, so
+//! that an empty block is skipped together with them. Loops are not supported.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
 
-/// Blocks, by the order in which they are run; what follows is by position in it.
+/// Blocks in the order of execution. The other fields are by position in it.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub order: Vec<Block>,
     pub position: HashMap<Block, usize>,
-    /// Where control comes from, once per edge.
-    pub before: Vec<Vec<usize>>,
-    /// The nearest block that all ways to a block go through; the first block's is itself.
+    /// Predecessors, once per edge.
+    pub predecessors: Vec<Vec<usize>>,
+    /// The immediate dominator; the first block's is itself.
     pub dominator: Vec<usize>,
-    /// The block that runs for the same packets, if there is one before it.
+    /// An earlier block that runs for exactly the same packets.
     pub same_packets: Vec<Option<usize>>,
-    /// Behind the blocks that follow a block and that only it leads to.
-    pub end: Vec<usize>,
-    /// Whether packets may get from a block to where most packets go.
-    leads_on: Vec<bool>,
-    behind: Vec<Vec<usize>>,
+    /// The position behind the blocks that a block dominates.
+    pub dominated_end: Vec<usize>,
+    /// Whether a path leads from a block to a hot point.
+    is_hot: Vec<bool>,
+    successors: Vec<Vec<usize>>,
 }
 
 impl Flow {
-    /// Of the blocks from the entry on, beyond which `ends` says where nothing matters. `goals` are the points that most packets go on
-    /// to. `None`: there is a loop.
-    pub fn new(func: &Function, ends: &BTreeSet<Block>, goals: &BTreeSet<usize>) -> Option<Self> {
-        let before = topological(func, func.layout.entry_block()?, ends)?;
-        let edges = Edges::new(func, &before, ends);
-        let leads_on = edges.leads_on(func, &before, goals);
-        let size = |b: &Block| match ends.contains(b) {
+    /// Orders the blocks reachable from the entry, up to `bailouts`. `hot_points` are the points at
+    /// which most packets suspend. `None`: there is a loop.
+    pub fn new(func: &Function, bailouts: &BTreeSet<Block>, hot_points: &BTreeSet<usize>) -> Option<Self> {
+        let topological_order = topological(func, func.layout.entry_block()?, bailouts)?;
+        let edges = Edges::new(func, &topological_order, bailouts);
+        let is_hot = edges.is_hot(func, &topological_order, hot_points);
+        let size = |b: &Block| match bailouts.contains(b) {
             true => 1,
             false => func.layout.block_insts(*b).count(),
         };
-        let sizes: Vec<usize> = before.iter().map(size).collect();
-        let order = together(&edges, &dominators(&edges.before), &sizes, &leads_on);
-        let order: Vec<Block> = order.into_iter().map(|i| before[i]).collect();
-        let edges = Edges::new(func, &order, ends);
-        let dominator = dominators(&edges.before);
-        let same_packets = same_packets(&edges.behind, &dominator);
-        let end = ends_of_dominated(&dominator);
+        let sizes: Vec<usize> = topological_order.iter().map(size).collect();
+        let order = dominance_order(&edges, &dominators(&edges.predecessors), &sizes, &is_hot);
+        let order: Vec<Block> = order.into_iter().map(|i| topological_order[i]).collect();
+        let edges = Edges::new(func, &order, bailouts);
+        let dominator = dominators(&edges.predecessors);
+        let same_packets = same_packets(&edges.successors, &dominator);
+        let dominated_end = dominated_ends(&dominator);
         debug_assert!(
-            dominator.iter().enumerate().all(|(i, above)| i < end[*above]),
-            "what a block dominates comes right behind it"
+            dominator.iter().enumerate().all(|(i, above)| i < dominated_end[*above]),
+            "dominated blocks follow their dominator"
         );
         Some(Flow {
             position: order.iter().enumerate().map(|(i, b)| (*b, i)).collect(),
-            leads_on: edges.leads_on(func, &order, goals),
+            is_hot: edges.is_hot(func, &order, hot_points),
             order,
-            before: edges.before,
-            behind: edges.behind,
+            predecessors: edges.predecessors,
+            successors: edges.successors,
             dominator,
             same_packets,
-            end,
+            dominated_end,
         })
     }
 
-    /// Whether it may well be that no packet gets to a block: it does not lead to where most go, or another one does, too.
+    /// Whether a block is often empty: it leads to no hot point, or a sibling leads to one, too.
     pub fn is_rare(&self, block: usize) -> bool {
-        match self.before[block].as_slice() {
+        match self.predecessors[block].as_slice() {
             &[from] => {
-                let mut others = self.behind[from].iter().filter(|b| **b != block);
-                !self.leads_on[block] || others.any(|b| self.leads_on[*b])
+                let mut others = self.successors[from].iter().filter(|b| **b != block);
+                !self.is_hot[block] || others.any(|b| self.is_hot[*b])
             }
             _ => self.same_packets[block].is_none(),
         }
     }
 
-    /// Whether packets may get from a block to where most packets go.
-    pub fn leads_on(&self, block: usize) -> bool {
-        self.leads_on[block]
+    /// Whether a path leads from a block to a hot point.
+    pub fn is_hot(&self, block: usize) -> bool {
+        self.is_hot[block]
     }
 
-    /// Whether all ways to `b` go through `a`.
+    /// Whether all paths to `b` go through `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
-        (a..self.end[a]).contains(&b)
+        (a..self.dominated_end[a]).contains(&b)
     }
 }
 
-/// Where control comes from and goes to, once per edge.
+/// Control-flow edges between positions.
 struct Edges {
-    before: Vec<Vec<usize>>,
-    behind: Vec<Vec<usize>>,
+    predecessors: Vec<Vec<usize>>,
+    successors: Vec<Vec<usize>>,
 }
 
 impl Edges {
-    fn new(func: &Function, order: &[Block], ends: &BTreeSet<Block>) -> Self {
+    fn new(func: &Function, order: &[Block], bailouts: &BTreeSet<Block>) -> Self {
         let position: HashMap<Block, usize> = order.iter().enumerate().map(|(i, b)| (*b, i)).collect();
-        let (mut before, mut behind) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
+        let (mut predecessors, mut successors) = (vec![Vec::new(); order.len()], vec![Vec::new(); order.len()]);
         for (i, &block) in order.iter().enumerate() {
-            for next in successors(func, block, ends) {
-                behind[i].push(position[&next]);
-                before[position[&next]].push(i);
+            for next in block_successors(func, block, bailouts) {
+                successors[i].push(position[&next]);
+                predecessors[position[&next]].push(i);
             }
         }
-        Edges { before, behind }
+        Edges {
+            predecessors,
+            successors,
+        }
     }
 
-    /// Whether packets may get from each block to one of these points, but for blocks that are known to be rare. All do if none does.
-    fn leads_on(&self, func: &Function, order: &[Block], goals: &BTreeSet<usize>) -> Vec<bool> {
-        let mut leads_on: Vec<bool> = order
+    /// By block: whether a path without cold blocks leads to a hot point. If the entry block has
+    /// no such path, all blocks count as hot.
+    fn is_hot(&self, func: &Function, order: &[Block], hot_points: &BTreeSet<usize>) -> Vec<bool> {
+        let mut is_hot: Vec<bool> = order
             .iter()
-            .map(|b| point_of(func, *b).is_some_and(|point| goals.contains(&point)))
+            .map(|b| point_of(func, *b).is_some_and(|point| hot_points.contains(&point)))
             .collect();
-        // What only rare blocks lead to is rare.
+        // A block with cold predecessors only is cold.
         let mut is_cold = vec![false; order.len()];
         for i in 0..order.len() {
-            let after_cold = !self.before[i].is_empty() && self.before[i].iter().all(|b| is_cold[*b]);
+            let after_cold = !self.predecessors[i].is_empty() && self.predecessors[i].iter().all(|b| is_cold[*b]);
             is_cold[i] = after_cold || func.layout.is_cold(order[i]);
         }
         for i in (0..order.len()).rev() {
-            leads_on[i] |= self.behind[i].iter().any(|b| leads_on[*b]);
-            leads_on[i] &= !is_cold[i];
+            is_hot[i] |= self.successors[i].iter().any(|b| is_hot[*b]);
+            is_hot[i] &= !is_cold[i];
         }
-        if !leads_on[0] {
-            leads_on.fill(true);
+        if !is_hot[0] {
+            is_hot.fill(true);
         }
-        leads_on
+        is_hot
     }
 
-    /// Instructions from each block on to the end, by the longest way, of their own.
+    /// By block: the instructions on the longest path from it to the end.
     fn weights(&self, sizes: &[usize]) -> Vec<usize> {
         let mut weights = sizes.to_vec();
         for i in (0..sizes.len()).rev() {
-            weights[i] += self.behind[i].iter().map(|b| weights[*b]).max().unwrap_or(0);
+            weights[i] += self.successors[i].iter().map(|b| weights[*b]).max().unwrap_or(0);
         }
         weights
     }
 }
 
-/// The point that packets go on to at the end of a block.
+/// The point at which packets suspend at the end of a block.
 pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
     let last = func.layout.last_inst(block)?;
     if func.dfg.insts[last].opcode() != Opcode::Return {
@@ -144,9 +152,9 @@ pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
     }
 }
 
-/// Where control goes from a block, once per edge.
-pub(super) fn successors(func: &Function, block: Block, ends: &BTreeSet<Block>) -> Vec<Block> {
-    if ends.contains(&block) {
+/// Successors of a block, once per edge.
+pub(super) fn block_successors(func: &Function, block: Block, bailouts: &BTreeSet<Block>) -> Vec<Block> {
+    if bailouts.contains(&block) {
         return Vec::new();
     }
     let Some(last) = func.layout.last_inst(block) else {
@@ -157,11 +165,11 @@ pub(super) fn successors(func: &Function, block: Block, ends: &BTreeSet<Block>) 
     calls.iter().map(|call| call.block(pool)).collect()
 }
 
-/// Blocks, each after those that lead to it. `None`: there is a loop.
-fn topological(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> Option<Vec<Block>> {
+/// Blocks in topological order. `None`: there is a loop.
+fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Option<Vec<Block>> {
     #[derive(PartialEq)]
-    enum Visit {
-        Begun,
+    enum VisitState {
+        Open,
         Done,
     }
     let mut visits = HashMap::new();
@@ -170,18 +178,18 @@ fn topological(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> Option<
     while let Some(&block) = work.last() {
         match visits.get(&block) {
             None => {
-                visits.insert(block, Visit::Begun);
-                for next in successors(func, block, ends) {
+                visits.insert(block, VisitState::Open);
+                for next in block_successors(func, block, bailouts) {
                     match visits.get(&next) {
                         None => work.push(next),
-                        Some(Visit::Begun) => return None,
-                        Some(Visit::Done) => {}
+                        Some(VisitState::Open) => return None,
+                        Some(VisitState::Done) => {}
                     }
                 }
             }
             Some(visit) => {
-                if *visit == Visit::Begun {
-                    visits.insert(block, Visit::Done);
+                if *visit == VisitState::Open {
+                    visits.insert(block, VisitState::Done);
                     order.push(block);
                 }
                 work.pop();
@@ -192,20 +200,22 @@ fn topological(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> Option<
     Some(order)
 }
 
-/// Another such order, in which all that a block dominates comes right behind it; by positions in the one that is given. Of what may
-/// come next the shortest does, for what is special is longer, and masks of what comes later have to be kept. What leads out comes last.
-fn together(edges: &Edges, dominator: &[usize], sizes: &[usize], leads_on: &[bool]) -> Vec<usize> {
+/// A topological order in which the blocks that a block dominates follow it directly; by positions
+/// in the given order. Among the candidates the smallest hot subtree comes next: special cases are
+/// longer, and the masks of later blocks stay live. Blocks that lead to no hot point come last.
+fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: &[bool]) -> Vec<usize> {
     let count = dominator.len();
     let weight = edges.weights(sizes);
     let mut children = vec![Vec::new(); count];
     for node in 1..count {
         children[dominator[node]].push(node);
     }
-    // Per node: how many edges lead to it from behind others that the same node dominates next, and to which of these its own lead.
+    // By node: the number of edges to it from subtrees of its siblings in the dominator tree, and
+    // the siblings to which its own subtree leads.
     let mut waiting = vec![0usize; count];
     let mut leads_to = vec![Vec::new(); count];
     for node in 1..count {
-        for &from in &edges.before[node] {
+        for &from in &edges.predecessors[node] {
             let mut at = from;
             while at != dominator[node] && dominator[at] != dominator[node] {
                 at = dominator[at];
@@ -216,7 +226,7 @@ fn together(edges: &Edges, dominator: &[usize], sizes: &[usize], leads_on: &[boo
             }
         }
     }
-    // Of each node and all that it dominates.
+    // Sizes of whole subtrees.
     let mut sizes = sizes.to_vec();
     for node in (1..count).rev() {
         sizes[dominator[node]] += sizes[node];
@@ -225,11 +235,11 @@ fn together(edges: &Edges, dominator: &[usize], sizes: &[usize], leads_on: &[boo
     let mut work = vec![0];
     while let Some(node) = work.pop() {
         order.push(node);
-        let rank = |child: usize| match leads_on[child] {
+        let rank = |child: usize| match is_hot[child] {
             true => (0, sizes[child], child),
             false => (1, usize::MAX - weight[child], child),
         };
-        // In the order of control; what comes first is pushed last.
+        // Topologically. The first one is pushed last.
         let mut ready: Vec<usize> = children[node].iter().copied().filter(|c| waiting[*c] == 0).collect();
         let mut next = Vec::new();
         while let Some(i) = (0..ready.len()).min_by_key(|i| rank(ready[*i])) {
@@ -247,14 +257,15 @@ fn together(edges: &Edges, dominator: &[usize], sizes: &[usize], leads_on: &[boo
     order
 }
 
-/// The nearest dominators of nodes that are in an order in which no edge leads back; node 0 leads to all.
+/// The immediate dominators of nodes in topological order; node 0 leads to all.
 ///
-/// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm": without loops once through is enough.
-fn dominators(before: &[Vec<usize>]) -> Vec<usize> {
-    let mut dominator = vec![0; before.len()];
-    for node in 1..before.len() {
+/// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm". Without loops one round is
+/// enough.
+fn dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
+    let mut dominator = vec![0; predecessors.len()];
+    for node in 1..predecessors.len() {
         let mut nearest: Option<usize> = None;
-        for &from in &before[node] {
+        for &from in &predecessors[node] {
             nearest = Some(match nearest {
                 None => from,
                 Some(mut other) => {
@@ -275,8 +286,8 @@ fn dominators(before: &[Vec<usize>]) -> Vec<usize> {
     dominator
 }
 
-/// Per block: how far what it dominates reaches, in an order in which that comes right behind it.
-fn ends_of_dominated(dominator: &[usize]) -> Vec<usize> {
+/// By block: the end of the blocks that it dominates, in an order in which they follow it.
+fn dominated_ends(dominator: &[usize]) -> Vec<usize> {
     let mut end: Vec<usize> = (1..=dominator.len()).collect();
     for i in (1..dominator.len()).rev() {
         end[dominator[i]] = end[dominator[i]].max(end[i]);
@@ -292,13 +303,13 @@ fn dominates(dominator: &[usize], a: usize, b: usize) -> bool {
     at == a
 }
 
-/// Per block: the nearest one before it through which all ways to it go, if all ways from there come to it, too.
-fn same_packets(behind: &[Vec<usize>], dominator: &[usize]) -> Vec<Option<usize>> {
-    // Backwards, with one node before all where packets leave.
-    let count = behind.len();
+/// By block: its immediate dominator, if the block in turn postdominates that.
+fn same_packets(successors: &[Vec<usize>], dominator: &[usize]) -> Vec<Option<usize>> {
+    // Reversed, with a node before all exits.
+    let count = successors.len();
     let back = |i: usize| count - i;
     let mut after = vec![Vec::new(); count + 1];
-    for (i, next) in behind.iter().enumerate() {
+    for (i, next) in successors.iter().enumerate() {
         after[back(i)] = match next.as_slice() {
             [] => vec![0],
             some => some.iter().map(|n| back(*n)).collect(),
@@ -340,7 +351,7 @@ mod tests {
         }";
 
     #[test]
-    fn what_ends_soon_comes_last() {
+    fn blocks_that_exit_come_last() {
         let flow = flow(DIAMOND).expect("no loop");
         let numbers: Vec<u32> = flow.order.iter().map(|b| b.as_u32()).collect();
         assert_eq!(numbers.first(), Some(&0));
@@ -350,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_meet_have_the_packets_that_they_had_before() {
+    fn paths_that_join_run_for_the_same_packets() {
         let flow = flow(DIAMOND).expect("no loop");
         let at = |n: u32| flow.position[&Block::from_u32(n)];
         assert_eq!(flow.dominator[at(5)], at(2));
@@ -358,14 +369,14 @@ mod tests {
         assert_eq!(flow.same_packets[at(2)], None);
         assert_eq!(flow.same_packets[at(3)], None);
         assert!(flow.dominates(at(2), at(5)) && !flow.dominates(at(3), at(5)));
-        // Block 1 is not behind block 2.
-        assert_eq!(flow.end[at(2)], at(1));
-        assert_eq!(flow.end[0], 6.min(flow.order.len()));
+        // Block 1 does not follow block 2's subtree.
+        assert_eq!(flow.dominated_end[at(2)], at(1));
+        assert_eq!(flow.dominated_end[0], 6.min(flow.order.len()));
     }
 
     #[test]
-    fn what_a_block_dominates_is_right_behind_it() {
-        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 meet in 7, which is heavier than 5.
+    fn dominated_blocks_follow_their_dominator() {
+        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 join in 7, which is heavier than 5.
         let text = "function %f(i64) -> i64 {
             block0(v0: i64):
                 brif v0, block2, block6
@@ -387,7 +398,7 @@ mod tests {
             }";
         let flow = flow(text).expect("no loop");
         let at = |n: u32| flow.position[&Block::from_u32(n)];
-        for (i, from) in flow.before.iter().enumerate() {
+        for (i, from) in flow.predecessors.iter().enumerate() {
             assert!(from.iter().all(|f| *f < i));
         }
         for i in 0..flow.order.len() {
@@ -399,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_have_no_order() {
+    fn loops_are_rejected() {
         let text = "function %f(i64) -> i64 {
             block0(v0: i64):
                 jump block1

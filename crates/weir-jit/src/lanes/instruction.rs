@@ -1,15 +1,15 @@
-//! What each instruction becomes.
+//! Lowers single instructions.
 //!
-//! A word of a vector holds a value of any width, extended by zeros.
+//! A lane holds a value of any width, zero-extended to 64 bits.
 
+use super::address::{AddressAnalysis, MemoryOperand, Parameter};
 use super::bytes;
-use super::lower::{Known, Lower};
+use super::lower::{LaneValue, Lower};
 use super::op::{Alu, M, MaskAlu, Op, Relation, ShiftOp, Source, Unary, V};
-use super::place::{Parameter, Place, Places};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 
-/// All ones in so many bits.
+/// All ones in the lowest bits.
 fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits.clamp(1, 64))
 }
@@ -19,10 +19,10 @@ impl Lower<'_> {
         self.func.dfg.value_type(value).bits()
     }
 
-    /// Code for an instruction that does not end a block.
+    /// Lowers an instruction other than a terminator.
     pub(super) fn instruction(&mut self, inst: Inst) {
         let result = self.func.dfg.inst_results(inst).first().copied();
-        if result.is_some_and(|v| self.is_late(v)) {
+        if result.is_some_and(|v| self.is_sunk(v)) {
             return;
         }
         let known = match self.func.dfg.insts[inst] {
@@ -34,7 +34,7 @@ impl Lower<'_> {
             } => self.load(opcode, result, arg, offset.into()),
             InstructionData::UnaryImm { imm, .. } => {
                 let bits = result.map_or(64, |v| self.bits(v));
-                Known::Constant(imm.bits() as u64 & ones(bits))
+                LaneValue::Constant(imm.bits() as u64 & ones(bits))
             }
             InstructionData::Unary { opcode, arg } => self.unary(opcode, arg, result),
             InstructionData::Binary { opcode, args: [a, b] } => self.binary(opcode, a, b),
@@ -50,74 +50,74 @@ impl Lower<'_> {
         }
     }
 
-    fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> Known {
-        match self.place(address, offset) {
-            Place::Row(rows, offset) => Known::Vector(self.load_row(rows, offset)),
-            Place::Environment(offset) => {
+    fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> LaneValue {
+        match self.operand(address, offset) {
+            MemoryOperand::Row(rows, offset) => LaneValue::Vector(self.load_row(rows, offset)),
+            MemoryOperand::Environment(offset) => {
                 let dst = self.code.vector();
                 self.op(Op::LoadEnvironment { dst, offset });
-                Known::Vector(dst)
+                LaneValue::Vector(dst)
             }
-            Place::Own(region, base, offset) => {
+            MemoryOperand::PerPacket(region, base, offset) => {
                 let ty = result.map(|v| self.func.dfg.value_type(v));
-                let count = ty.and_then(|ty| Places::access(opcode, ty)).unwrap_or(8);
-                self.load_own(region, base, offset, count)
+                let count = ty.and_then(|ty| AddressAnalysis::access(opcode, ty)).unwrap_or(8);
+                self.load_memory(region, base, offset, count)
             }
-            Place::Tally(_) => unreachable!("tallies are not read"),
+            MemoryOperand::Tally(_) => unreachable!("tallies are not read"),
         }
     }
 
     fn store(&mut self, opcode: Opcode, [value, address]: [Value; 2], offset: i32) {
-        match self.place(address, offset) {
-            Place::Tally(offset) => {
-                debug_assert_eq!(self.places.parameter(value), Some(Parameter::Bit));
-                self.op(Op::Note { offset });
+        match self.operand(address, offset) {
+            MemoryOperand::Tally(offset) => {
+                debug_assert_eq!(self.addressing.parameter(value), Some(Parameter::Bit));
+                self.op(Op::Tally { offset });
             }
-            Place::Row(rows, offset) => {
+            MemoryOperand::Row(rows, offset) => {
                 let from = self.vector(value);
                 self.store_row(rows, offset, from);
             }
-            Place::Own(region, base, offset) => {
+            MemoryOperand::PerPacket(region, base, offset) => {
                 let ty = self.func.dfg.value_type(value);
-                let count = Places::access(opcode, ty).unwrap_or(8);
-                self.store_own(region, base, offset, value, count);
+                let count = AddressAnalysis::access(opcode, ty).unwrap_or(8);
+                self.store_memory(region, base, offset, value, count);
             }
-            Place::Environment(_) => unreachable!("the environment is not written"),
+            MemoryOperand::Environment(_) => unreachable!("the environment is not written"),
         }
     }
 
-    /// A result of so many bits of which the ones above may be set.
-    fn narrowed(&mut self, v: V, bits: u32) -> Known {
+    /// A result of this width, whose upper bits may be set: masks it.
+    fn narrowed(&mut self, v: V, bits: u32) -> LaneValue {
         if bits >= 64 || self.bound(v) <= ones(bits) {
-            return Known::Vector(v);
+            return LaneValue::Vector(v);
         }
-        self.filtered(Known::Vector(v), ones(bits))
+        self.filtered(LaneValue::Vector(v), ones(bits))
     }
 
-    /// The bits of a mask.
-    fn filtered(&mut self, known: Known, mask: u64) -> Known {
+    /// The bits that a mask keeps.
+    fn filtered(&mut self, known: LaneValue, mask: u64) -> LaneValue {
         match known {
-            Known::Constant(value) => return Known::Constant(value & mask),
-            Known::Mask(_) if mask & 1 == 1 => return known,
-            Known::Mask(_) => return Known::Constant(0),
+            LaneValue::Constant(value) => return LaneValue::Constant(value & mask),
+            LaneValue::Mask(_) if mask & 1 == 1 => return known,
+            LaneValue::Mask(_) => return LaneValue::Constant(0),
             _ => {}
         }
         if let Some(bytes) = self.as_bytes(known, 8).and_then(|b| bytes::masked(&b, mask)) {
-            return Known::Bytes(bytes);
+            return LaneValue::Bytes(bytes);
         }
         let v = self.as_vector(known);
         let most = self.bound(v);
-        // Nothing is above the bits that there are.
+        // The mask keeps all bits that may be set.
         if (most.checked_add(1).is_some_and(u64::is_power_of_two)) && most & !mask == 0 {
-            return Known::Vector(v);
+            return LaneValue::Vector(v);
         }
         let masked = self.alu(Alu::And, v, Source::Constant(mask));
         self.bounded(masked, mask);
-        Known::Vector(masked)
+        LaneValue::Vector(masked)
     }
 
-    fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> Known {
-        let known = self.fetch(arg);
+    fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> LaneValue {
+        let known = self.value_of(arg);
         let bits = self.bits(arg);
         match opcode {
             Opcode::Uextend => known,
@@ -126,22 +126,22 @@ impl Lower<'_> {
                 self.filtered(known, ones(bits))
             }
             Opcode::Bswap => match (known, self.as_bytes(known, bits / 8)) {
-                (Known::Constant(value), _) => Known::Constant(value.swap_bytes() >> (64 - bits)),
-                (_, Some(bytes)) => Known::Bytes(bytes::reversed(&bytes, bits / 8)),
+                (LaneValue::Constant(value), _) => LaneValue::Constant(value.swap_bytes() >> (64 - bits)),
+                (_, Some(bytes)) => LaneValue::Bytes(bytes::reversed(&bytes, bits / 8)),
                 (_, None) => {
                     let v = self.as_vector(known);
-                    Known::Bytes(bytes::reversed(&bytes::of_vector(v, bits / 8), bits / 8))
+                    LaneValue::Bytes(bytes::reversed(&bytes::of_vector(v, bits / 8), bits / 8))
                 }
             },
             Opcode::Bnot => {
                 let v = self.as_vector(known);
                 let not = self.alu(Alu::Xor, v, Source::Constant(ones(bits)));
                 self.bounded(not, ones(bits));
-                Known::Vector(not)
+                LaneValue::Vector(not)
             }
             Opcode::Ineg => {
                 let source = self.as_source(known);
-                let zero = self.as_vector(Known::Constant(0));
+                let zero = self.as_vector(LaneValue::Constant(0));
                 let negative = self.alu(Alu::Subtract, zero, source);
                 self.narrowed(negative, bits)
             }
@@ -152,35 +152,35 @@ impl Lower<'_> {
             }
             Opcode::Popcnt => self.count(Unary::CountOnes, known),
             Opcode::Clz => self.count(Unary::CountLeadingZeros, known),
-            // Ctz: the ones below the lowest one.
+            // `Ctz`: counts the ones below the lowest one.
             _ => {
                 let v = self.as_vector(known);
                 let less = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
                 let below = self.alu(Alu::AndNot, v, Source::V(less));
-                self.count(Unary::CountOnes, Known::Vector(below))
+                self.count(Unary::CountOnes, LaneValue::Vector(below))
             }
         }
     }
 
-    fn count(&mut self, op: Unary, known: Known) -> Known {
+    fn count(&mut self, op: Unary, known: LaneValue) -> LaneValue {
         let a = self.as_vector(known);
         let dst = self.code.vector();
         self.op(Op::Unary { op, dst, a });
         self.bounded(dst, 64);
-        Known::Vector(dst)
+        LaneValue::Vector(dst)
     }
 
-    /// A number with a sign in so many bits, in all of them.
-    fn extended_by_sign(&mut self, known: Known, bits: u32) -> V {
+    /// A number of this width, sign-extended to 64 bits.
+    fn extended_by_sign(&mut self, known: LaneValue, bits: u32) -> V {
         let v = self.as_vector(known);
         let by = (64 - bits) as u8;
         let up = self.shift(ShiftOp::Left, v, by);
         self.shift(ShiftOp::RightSigned, up, by)
     }
 
-    fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> Known {
+    fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> LaneValue {
         let bits = self.bits(a);
-        let (x, y) = (self.fetch(a), self.fetch(b));
+        let (x, y) = (self.value_of(a), self.value_of(b));
         match opcode {
             Opcode::Band => self.and(x, y),
             Opcode::Bor => self.or(x, y),
@@ -190,13 +190,13 @@ impl Lower<'_> {
             }
             Opcode::Iadd | Opcode::Imul | Opcode::Umax | Opcode::Umin => {
                 let (first, second) = match x {
-                    Known::Constant(_) => (y, x),
+                    LaneValue::Constant(_) => (y, x),
                     _ => (x, y),
                 };
                 let (first, second) = (self.as_vector(first), self.as_source(second));
                 self.commutative(opcode, first, second, bits)
             }
-            // Isub.
+            // `Isub`.
             _ => {
                 let (first, second) = (self.as_vector(x), self.as_source(y));
                 let (first, second) = self.unmasked(first, second, bits);
@@ -206,8 +206,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Operands without masks that leave at least so many bits, for results of which no more are used: what is above differs. So whatever bound the
-    /// result of the masked ones has, that of these has not.
+    /// The operands without masks that keep at least this many bits, for results of which only
+    /// these are used. The upper bits then differ, so the bounds of masked results do not apply.
     fn unmasked(&self, first: V, second: Source, bits: u32) -> (V, Source) {
         let second = match second {
             Source::V(v) => Source::V(self.before_mask(v, bits)),
@@ -230,7 +230,7 @@ impl Lower<'_> {
         v
     }
 
-    fn commutative(&mut self, opcode: Opcode, first: V, second: Source, bits: u32) -> Known {
+    fn commutative(&mut self, opcode: Opcode, first: V, second: Source, bits: u32) -> LaneValue {
         let most = |s: &Self| match second {
             Source::V(v) => s.bound(v),
             Source::Constant(value) => value,
@@ -250,56 +250,56 @@ impl Lower<'_> {
             _ => (first, second),
         };
         let result = self.alu(op, first, second);
-        // Nothing above is known of sums of operands that have lost their masks.
+        // The bound does not hold if the operands lost their masks.
         if (first, second) == operands {
             self.bounded(result, most);
         }
         self.narrowed(result, bits)
     }
 
-    fn and(&mut self, x: Known, y: Known) -> Known {
+    fn and(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
         match (x, y) {
-            (Known::Constant(mask), other) | (other, Known::Constant(mask)) => self.filtered(other, mask),
-            (Known::Mask(a), Known::Mask(b)) => Known::Mask(self.mask_alu(MaskAlu::And, a, b)),
+            (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.filtered(other, mask),
+            (LaneValue::Mask(a), LaneValue::Mask(b)) => LaneValue::Mask(self.mask_alu(MaskAlu::And, a, b)),
             _ => {
                 let (a, b) = (self.as_vector(x), self.as_vector(y));
                 let both = self.alu(Alu::And, a, Source::V(b));
                 let most = self.bound(a).min(self.bound(b));
                 self.bounded(both, most);
-                Known::Vector(both)
+                LaneValue::Vector(both)
             }
         }
     }
 
-    fn or(&mut self, x: Known, y: Known) -> Known {
+    fn or(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
         match (x, y) {
-            (Known::Constant(0), other) | (other, Known::Constant(0)) => return other,
-            (Known::Mask(a), Known::Mask(b)) => return Known::Mask(self.mask_alu(MaskAlu::Or, a, b)),
+            (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => return other,
+            (LaneValue::Mask(a), LaneValue::Mask(b)) => return LaneValue::Mask(self.mask_alu(MaskAlu::Or, a, b)),
             _ => {}
         }
         if let (Some(a), Some(b)) = (self.as_bytes(x, 8), self.as_bytes(y, 8))
-            && let Some(both) = bytes::together(&a, &b)
+            && let Some(both) = bytes::merge(&a, &b)
         {
-            return Known::Bytes(both);
+            return LaneValue::Bytes(both);
         }
         self.bitwise(Alu::Or, x, y)
     }
 
-    fn xor(&mut self, x: Known, y: Known) -> Known {
+    fn xor(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
         match (x, y) {
-            (Known::Constant(0), other) | (other, Known::Constant(0)) => other,
-            (Known::Mask(a), Known::Mask(b)) => Known::Mask(self.mask_alu(MaskAlu::Xor, a, b)),
-            (Known::Constant(1), Known::Mask(a)) | (Known::Mask(a), Known::Constant(1)) => {
-                Known::Mask(self.mask_not(a))
+            (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => other,
+            (LaneValue::Mask(a), LaneValue::Mask(b)) => LaneValue::Mask(self.mask_alu(MaskAlu::Xor, a, b)),
+            (LaneValue::Constant(1), LaneValue::Mask(a)) | (LaneValue::Mask(a), LaneValue::Constant(1)) => {
+                LaneValue::Mask(self.mask_not(a))
             }
             _ => self.bitwise(Alu::Xor, x, y),
         }
     }
 
-    /// Where either has a bit, or one of them.
-    fn bitwise(&mut self, op: Alu, x: Known, y: Known) -> Known {
+    /// Bitwise `or` or `xor`.
+    fn bitwise(&mut self, op: Alu, x: LaneValue, y: LaneValue) -> LaneValue {
         let (first, second) = match x {
-            Known::Constant(_) => (y, x),
+            LaneValue::Constant(_) => (y, x),
             _ => (x, y),
         };
         let (a, b) = (self.as_vector(first), self.as_source(second));
@@ -308,15 +308,15 @@ impl Lower<'_> {
             Source::Constant(value) => value,
         };
         let result = self.alu(op, a, b);
-        // All bits below the highest that there may be.
+        // All bits below the highest one that may be set.
         let most = self.bound(a) | other;
         self.bounded(result, u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0));
-        Known::Vector(result)
+        LaneValue::Vector(result)
     }
 
-    fn shifted(&mut self, opcode: Opcode, x: Known, by: Known, bits: u32) -> Known {
+    fn shifted(&mut self, opcode: Opcode, x: LaneValue, by: LaneValue, bits: u32) -> LaneValue {
         match by {
-            Known::Constant(by) => self.shifted_by(opcode, x, by as u32 % bits, bits),
+            LaneValue::Constant(by) => self.shifted_by(opcode, x, by as u32 % bits, bits),
             _ => {
                 let mut by = self.as_vector(by);
                 if self.bound(by) >= u64::from(bits) {
@@ -349,7 +349,7 @@ impl Lower<'_> {
         }
     }
 
-    fn shifted_by(&mut self, opcode: Opcode, x: Known, by: u32, bits: u32) -> Known {
+    fn shifted_by(&mut self, opcode: Opcode, x: LaneValue, by: u32, bits: u32) -> LaneValue {
         if by == 0 {
             return x;
         }
@@ -366,14 +366,14 @@ impl Lower<'_> {
         }
     }
 
-    fn shifted_left(&mut self, x: Known, by: u32, bits: u32) -> Known {
-        if let Known::Constant(value) = x {
-            return Known::Constant(value << by & ones(bits));
+    fn shifted_left(&mut self, x: LaneValue, by: u32, bits: u32) -> LaneValue {
+        if let LaneValue::Constant(value) = x {
+            return LaneValue::Constant(value << by & ones(bits));
         }
         if by.is_multiple_of(8)
             && let Some(bytes) = self.as_bytes(x, 8)
         {
-            return Known::Bytes(bytes::lowest(&bytes::moved(&bytes, by as i32 / 8), bits / 8));
+            return LaneValue::Bytes(bytes::low_bytes(&bytes::shift_bytes(&bytes, by as i32 / 8), bits / 8));
         }
         let v = self.as_vector(x);
         let shifted = self.shift(ShiftOp::Left, v, by as u8);
@@ -383,40 +383,40 @@ impl Lower<'_> {
         self.narrowed(shifted, bits)
     }
 
-    fn shifted_right(&mut self, x: Known, by: u32) -> Known {
-        if let Known::Constant(value) = x {
-            return Known::Constant(value >> by);
+    fn shifted_right(&mut self, x: LaneValue, by: u32) -> LaneValue {
+        if let LaneValue::Constant(value) = x {
+            return LaneValue::Constant(value >> by);
         }
         if by.is_multiple_of(8)
             && let Some(bytes) = self.as_bytes(x, 8)
         {
-            return Known::Bytes(bytes::moved(&bytes, -(by as i32) / 8));
+            return LaneValue::Bytes(bytes::shift_bytes(&bytes, -(by as i32) / 8));
         }
         let v = self.as_vector(x);
         let shifted = self.shift(ShiftOp::Right, v, by as u8);
         let most = self.bound(v) >> by;
         self.bounded(shifted, most);
-        Known::Vector(shifted)
+        LaneValue::Vector(shifted)
     }
 
-    fn rotated(&mut self, x: Known, by: u32, bits: u32) -> Known {
+    fn rotated(&mut self, x: LaneValue, by: u32, bits: u32) -> LaneValue {
         let v = self.as_vector(x);
         match bits {
-            64 => Known::Vector(self.shift(ShiftOp::RotateLeft, v, by as u8)),
+            64 => LaneValue::Vector(self.shift(ShiftOp::RotateLeft, v, by as u8)),
             32 => {
                 let rotated = self.shift(ShiftOp::RotateHalvesLeft, v, by as u8);
                 self.bounded(rotated, ones(32));
-                Known::Vector(rotated)
+                LaneValue::Vector(rotated)
             }
             _ => {
-                let x = Known::Vector(v);
+                let x = LaneValue::Vector(v);
                 let (high, low) = (self.shifted_left(x, by, bits), self.shifted_right(x, bits - by));
                 self.or(high, low)
             }
         }
     }
 
-    fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> Known {
+    fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> LaneValue {
         let (signed, relation) = match cond {
             IntCC::Equal => (false, Relation::Equal),
             IntCC::NotEqual => (false, Relation::NotEqual),
@@ -430,16 +430,18 @@ impl Lower<'_> {
             IntCC::SignedGreaterThanOrEqual => (true, Relation::GreaterOrEqual),
         };
         let bits = self.bits(a);
-        let (mut x, mut y, mut relation) = (self.fetch(a), self.fetch(b), relation);
-        if let Known::Constant(_) = x {
+        let (mut x, mut y, mut relation) = (self.value_of(a), self.value_of(b), relation);
+        if let LaneValue::Constant(_) = x {
             (x, y, relation) = (y, x, relation.reversed());
         }
-        if let (Known::Mask(mask), Known::Constant(value), Relation::Equal | Relation::NotEqual) = (x, y, relation) {
+        if let (LaneValue::Mask(mask), LaneValue::Constant(value), Relation::Equal | Relation::NotEqual) =
+            (x, y, relation)
+        {
             return self.is_bit(mask, value, relation == Relation::Equal);
         }
-        if let (Known::Constant(0), Relation::Equal | Relation::NotEqual) = (y, relation) {
+        if let (LaneValue::Constant(0), Relation::Equal | Relation::NotEqual) = (y, relation) {
             let v = self.as_vector(x);
-            return Known::Mask(self.test(relation == Relation::NotEqual, v));
+            return LaneValue::Mask(self.test(relation == Relation::NotEqual, v));
         }
         let (a, b) = if signed {
             let (a, b) = (self.extended_by_sign(x, bits), self.extended_by_sign(y, bits));
@@ -455,30 +457,30 @@ impl Lower<'_> {
             a,
             b,
         });
-        Known::Mask(dst)
+        LaneValue::Mask(dst)
     }
 
-    /// Whether a bit is (or is not) a number.
-    fn is_bit(&mut self, mask: M, value: u64, equal: bool) -> Known {
+    /// Whether a bit equals, or differs from, a number.
+    fn is_bit(&mut self, mask: M, value: u64, equal: bool) -> LaneValue {
         match (value, equal) {
-            (1, true) | (0, false) => Known::Mask(mask),
-            (0, true) | (1, false) => Known::Mask(self.mask_not(mask)),
-            _ => Known::Constant(u64::from(!equal)),
+            (1, true) | (0, false) => LaneValue::Mask(mask),
+            (0, true) | (1, false) => LaneValue::Mask(self.mask_not(mask)),
+            _ => LaneValue::Constant(u64::from(!equal)),
         }
     }
 
-    fn select(&mut self, condition: Value, a: Value, b: Value) -> Known {
-        let condition = self.fetch(condition);
-        let (set, clear) = (self.fetch(a), self.fetch(b));
-        if let (Known::At(address, offset), Known::Shared(default)) = (set, clear)
+    fn select(&mut self, condition: Value, a: Value, b: Value) -> LaneValue {
+        let condition = self.value_of(condition);
+        let (set, clear) = (self.value_of(a), self.value_of(b));
+        if let (LaneValue::Unloaded(address, offset), LaneValue::Uniform(default)) = (set, clear)
             && condition == set
         {
-            return Known::Vector(self.find(address, offset, default));
+            return LaneValue::Vector(self.find_records(address, offset, default));
         }
-        // What is in memory is read once: it may be another word afterwards.
+        // Loaded once: memory may change between two loads.
         let (condition, set) = match (condition, set) {
-            (Known::At(..), _) if condition == set => {
-                let word = Known::Vector(self.as_vector(set));
+            (LaneValue::Unloaded(..), _) if condition == set => {
+                let word = LaneValue::Vector(self.as_vector(set));
                 (word, word)
             }
             both => both,
@@ -489,12 +491,12 @@ impl Lower<'_> {
             Err(false) => return clear,
         };
         match (set, clear) {
-            (Known::Constant(1), Known::Constant(0)) => Known::Mask(mask),
-            (Known::Constant(0), Known::Constant(1)) => Known::Mask(self.mask_not(mask)),
-            (Known::Mask(x), Known::Mask(y)) => {
+            (LaneValue::Constant(1), LaneValue::Constant(0)) => LaneValue::Mask(mask),
+            (LaneValue::Constant(0), LaneValue::Constant(1)) => LaneValue::Mask(self.mask_not(mask)),
+            (LaneValue::Mask(x), LaneValue::Mask(y)) => {
                 let x = self.mask_alu(MaskAlu::And, mask, x);
                 let y = self.mask_alu(MaskAlu::AndNot, mask, y);
-                Known::Mask(self.mask_alu(MaskAlu::Or, x, y))
+                LaneValue::Mask(self.mask_alu(MaskAlu::Or, x, y))
             }
             _ => {
                 let (clear, set) = (self.as_vector(clear), self.as_source(set));
@@ -506,7 +508,7 @@ impl Lower<'_> {
                 };
                 let most = most.max(self.bound(clear));
                 self.bounded(dst, most);
-                Known::Vector(dst)
+                LaneValue::Vector(dst)
             }
         }
     }

@@ -1,129 +1,144 @@
-//! From what a segment does to one packet to what it does to eight.
+//! Lowers a segment's code for one packet to operations on eight ([`super::op`]).
+//!
+//! Goes through the blocks in the order of [`super::flow`], and keeps for each Cranelift value a
+//! [`LaneValue`], which is materialised on demand. Loads and stores of packets go through
+//! [`MemoryState`]. This file has values, masks, control flow and memory; [`super::instruction`]
+//! has the single instructions.
 
+use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::bytes::{self, Byte, Bytes, RESULT, Recipe};
-use super::flow::{Flow, point_of, successors};
-use super::late::{self, LateLoad};
-use super::memory::{Memory, Write};
-use super::op::{Alu, Code, Held, M, MaskAlu, Op, Rows, ShiftOp, Source, V};
-use super::place::{Parameter, Place, Places, Region};
-use super::{Ask, supported};
+use super::flow::{Flow, block_successors, point_of};
+use super::memory::{MemoryState, PendingStore};
+use super::op::{AddressSource, Alu, Code, M, MaskAlu, Op, Rows, ShiftOp, Source, V};
+use super::sink::{self, SunkLoad};
+use super::{SlotPrefetch, supported};
 use crate::codegen::env;
 use crate::layout::PITCH;
 use crate::run::TAILROOM;
 use cranelift_codegen::ir::{Block, BlockCall, Function, Inst, InstructionData, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What is known of a value.
+/// A Cranelift value, for eight packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Known {
+pub(super) enum LaneValue {
     Constant(u64),
-    /// Bytes of vectors, put together when somebody needs it.
+    /// Bytes of vectors, not yet materialised.
     Bytes(Bytes),
     Vector(V),
-    /// 1 or 0.
+    /// One bit per packet: 1 or 0.
     Mask(M),
-    /// A word of the arrays that tables are, so many bytes after where they are, the same for all.
-    Shared(i32),
-    /// The word so many bytes after an address: read when somebody needs it.
-    At(V, i32),
+    /// The word at this offset in the array descriptors, the same for all packets.
+    Uniform(i32),
+    /// The word at this offset from an address, not yet loaded.
+    Unloaded(V, i32),
 }
 
-/// Makes the code.
+/// The state of lowering.
 pub(super) struct Lower<'a> {
     pub func: &'a Function,
-    pub places: Places<'a>,
+    pub addressing: AddressAnalysis<'a>,
     flow: Flow,
-    /// Blocks whose packets are given up.
-    ends: BTreeSet<Block>,
+    /// Blocks at which packets bail out.
+    bailouts: BTreeSet<Block>,
     pub code: Code,
-    known: HashMap<Value, Known>,
-    /// Words that were put together, with the block where; and constants.
-    made: HashMap<Bytes, (V, usize)>,
-    /// The same of what was computed. Cranelift repeats what is short in every block, but what is read by an address that was computed
-    /// again would be read again. A block that dominates another runs for all packets of that one, so their lanes have the value, whatever the
-    /// others' have; and a vector is written once, or (parameters of blocks) by all that lead to a block before anything there reads it.
-    computed: HashMap<Computed, (V, usize)>,
+    known: HashMap<Value, LaneValue>,
+    /// Words that were materialised, with their block.
+    materialised: HashMap<Bytes, (V, usize)>,
+    /// Results that were computed, with their block. Cranelift recomputes cheap values in every
+    /// block, and an address that is computed anew would not be recognised: its memory would be
+    /// loaded again. Reuse is valid in dominated blocks. A block runs for all packets of the blocks
+    /// it dominates, so those lanes have the value. And a vector is written once, or (block
+    /// parameters) by all predecessors before it is read.
+    computed: HashMap<ComputedOp, (V, usize)>,
     constants: HashMap<u64, (V, usize)>,
-    /// Words of the arrays that tables are, by where they are, with the block that read them.
-    shared: HashMap<i32, (V, usize)>,
-    /// The most that a vector's words are.
+    /// Loaded words of array descriptors by offset, with their block.
+    uniforms: HashMap<i32, (V, usize)>,
+    /// Upper bounds of the words of a vector.
     bounds: HashMap<V, u64>,
-    /// Operation that defines a vector, or a mask.
+    /// The operation that defines a vector.
     definitions: HashMap<V, usize>,
-    /// What the present block is to write into rows.
+    /// Stores to rows, done at the end of the current block.
     row_stores: Vec<Op>,
-    /// What is asked for once rows are written, by their offset.
-    asks: BTreeMap<i32, Ask>,
-    /// Rows of the context that have been written somewhere.
+    /// Prefetches to do once rows are stored, by the row's offset.
+    prefetches: BTreeMap<i32, SlotPrefetch>,
+    /// Rows of the context that are written anywhere before.
     is_written: BTreeSet<i32>,
-    /// Masks of blocks that have one by now.
+    /// By block: its mask, if it has one yet.
     masks: HashMap<usize, M>,
-    /// Parameters of blocks that have got a value on some way.
+    /// Block parameters that have a value on some path.
     parameters: HashMap<Value, V>,
-    /// The present block.
-    at: usize,
-    memory: Memory,
-    /// At the ends of blocks.
-    memories: Vec<Memory>,
+    /// The current block.
+    current: usize,
+    memory: MemoryState,
+    /// By block: the state at its end.
+    memories: Vec<MemoryState>,
     addresses: Option<Addresses>,
-    /// By addresses, which bytes blocks read.
+    /// By address: the bytes that blocks read (block, offset, count).
     reads: HashMap<Value, Vec<(usize, i32, u32)>>,
-    /// What is loaded where it is needed, and not before.
-    late: HashMap<Value, LateLoad>,
-    /// Blocks that others follow to which only they lead.
-    open: Vec<Open>,
+    /// Loads that are done in the blocks that use them.
+    sunk: HashMap<Value, SunkLoad>,
+    /// Blocks whose dominated blocks have not ended.
+    open: Vec<OpenBlock>,
 }
 
-/// What operations that depend on nothing but their operands compute.
+/// A computation that depends on its operands only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Computed {
+enum ComputedOp {
     Alu(Alu, V, Source),
     Shift(ShiftOp, V, u8),
 }
 
-/// A vector of addresses, and the mask of the packets whose they are.
+/// A vector of addresses, and the mask of the packets for which they are set.
 type Addresses = (V, M);
 
-/// A block that others follow to which only it leads.
-struct Open {
+/// A block whose dominated blocks have not ended.
+struct OpenBlock {
     number: usize,
     /// The position behind them.
     end: usize,
-    /// As they were when it began.
+    /// The current addresses when it began.
     addresses: Option<Addresses>,
 }
 
-/// The code for eight packets, or `None` if nothing is gained by it: packets run in a loop, or are given up at once.
-pub(super) fn lower(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<usize, Ask>) -> Option<Code> {
-    let mut places = Places::new(func);
-    let ends = supported::ends(func, &mut places)?;
-    let flow = Flow::new(func, &ends, goals)?;
-    let late = late::find(func, &mut places, &flow, &ends);
+/// The code for eight packets. `None`: there is nothing to gain, as there is a loop or all packets
+/// bail out.
+pub(super) fn lower(
+    func: &Function,
+    hot_points: &BTreeSet<usize>,
+    prefetches: &BTreeMap<usize, SlotPrefetch>,
+) -> Option<Code> {
+    let mut addresses = AddressAnalysis::new(func);
+    let bailouts = supported::bailouts(func, &mut addresses)?;
+    let flow = Flow::new(func, &bailouts, hot_points)?;
+    let sunk = sink::find(func, &mut addresses, &flow, &bailouts);
     let count = flow.order.len();
     let mut lower = Lower {
         func,
-        places,
+        addressing: addresses,
         flow,
-        ends,
+        bailouts,
         code: Code::default(),
         known: HashMap::new(),
-        made: HashMap::new(),
+        materialised: HashMap::new(),
         computed: HashMap::new(),
         constants: HashMap::new(),
-        shared: HashMap::new(),
+        uniforms: HashMap::new(),
         bounds: HashMap::new(),
         definitions: HashMap::new(),
         row_stores: Vec::new(),
-        asks: asks.iter().map(|(row, ask)| ((row * PITCH * 8) as i32, *ask)).collect(),
+        prefetches: prefetches
+            .iter()
+            .map(|(row, prefetch)| ((row * PITCH * 8) as i32, *prefetch))
+            .collect(),
         is_written: BTreeSet::new(),
         masks: HashMap::new(),
         parameters: HashMap::new(),
-        at: 0,
-        memory: Memory::default(),
-        memories: vec![Memory::default(); count],
+        current: 0,
+        memory: MemoryState::default(),
+        memories: vec![MemoryState::default(); count],
         addresses: None,
         reads: HashMap::new(),
-        late,
+        sunk,
         open: Vec::new(),
     };
     lower.find_reads();
@@ -142,11 +157,11 @@ impl Lower<'_> {
         self.close(self.flow.order.len());
     }
 
-    /// Notes which bytes of packets blocks read.
+    /// Collects which bytes of packets blocks read.
     fn find_reads(&mut self) {
         let func = self.func;
         for (i, block) in self.flow.order.clone().into_iter().enumerate() {
-            if self.ends.contains(&block) {
+            if self.bailouts.contains(&block) {
                 continue;
             }
             for inst in func.layout.block_insts(block) {
@@ -154,10 +169,14 @@ impl Lower<'_> {
                     opcode, arg, offset, ..
                 } = func.dfg.insts[inst]
                     && let Some(&result) = func.dfg.inst_results(inst).first()
-                    && !self.is_late(result)
-                    && let Some(Place::Own(region, base, offset)) = self.places.place(arg, offset.into())
-                    && !matches!(region, Region::Fixed | Region::Places | Region::Arrays)
-                    && let Some(count) = Places::access(opcode, func.dfg.value_type(result))
+                    && !self.is_sunk(result)
+                    && let Some(MemoryOperand::PerPacket(region, base, offset)) =
+                        self.addressing.operand(arg, offset.into())
+                    && !matches!(
+                        region,
+                        Region::ReadOnly | Region::RecordPointers | Region::ArrayDescriptors
+                    )
+                    && let Some(count) = AddressAnalysis::access(opcode, func.dfg.value_type(result))
                 {
                     self.reads.entry(base).or_default().push((i, offset, count));
                 }
@@ -165,10 +184,10 @@ impl Lower<'_> {
         }
     }
 
-    /// Ends what ends before a block.
+    /// Closes the blocks that end before a position.
     fn close(&mut self, next: usize) {
         while let Some(open) = self.open.pop_if(|open| open.end <= next) {
-            // It may have been skipped.
+            // The block may have been skipped, so its addresses are not certain.
             if self.addresses != open.addresses {
                 self.addresses = None;
             }
@@ -178,31 +197,31 @@ impl Lower<'_> {
 
     fn block(&mut self, at: usize) {
         self.close(at);
-        self.at = at;
+        self.current = at;
         if let Some(same) = self.flow.same_packets[at] {
             let mask = self.masks[&same];
             self.masks.insert(at, mask);
         }
         let mask = self.mask_of(at);
-        if self.flow.before[at] != [at.wrapping_sub(1)] || self.flow.same_packets[at].is_none() {
-            self.open.push(Open {
+        if self.flow.predecessors[at] != [at.wrapping_sub(1)] || self.flow.same_packets[at].is_none() {
+            self.open.push(OpenBlock {
                 number: at,
-                end: self.flow.end[at],
+                end: self.flow.dominated_end[at],
                 addresses: self.addresses,
             });
             let rare = self.flow.is_rare(at);
             self.op(Op::Block { number: at, mask, rare });
         }
-        // Masks of blocks where ways meet are there before any of the ways.
+        // Masks of merge blocks are cleared before any of their predecessors runs.
         for to in at + 1..self.flow.order.len() {
-            if self.flow.dominator[to] == at && self.meet(to) {
+            if self.flow.dominator[to] == at && self.is_merge(to) {
                 let mask = self.code.mask();
-                self.op(Op::Nobody { mask });
+                self.op(Op::EmptyMask { mask });
                 self.masks.insert(to, mask);
             }
         }
-        self.memory = match self.flow.before[at].split_first() {
-            None => Memory::default(),
+        self.memory = match self.flow.predecessors[at].split_first() {
+            None => MemoryState::default(),
             Some((first, others)) => {
                 let mut memory = self.memories[*first].clone();
                 others.iter().for_each(|other| memory.meet(&self.memories[*other]));
@@ -210,8 +229,8 @@ impl Lower<'_> {
             }
         };
         let block = self.flow.order[at];
-        if self.ends.contains(&block) {
-            self.op(Op::GiveUp);
+        if self.bailouts.contains(&block) {
+            self.op(Op::BailOut);
             return;
         }
         for inst in self.func.layout.block_insts(block) {
@@ -219,8 +238,8 @@ impl Lower<'_> {
                 self.write_all();
                 self.memories[at] = self.memory.clone();
                 let stores = std::mem::take(&mut self.row_stores);
-                let asks: Vec<Op> = stores.iter().filter_map(|store| self.ask(store)).collect();
-                stores.into_iter().chain(asks).for_each(|op| self.op(op));
+                let prefetches: Vec<Op> = stores.iter().filter_map(|store| self.prefetch_for(store)).collect();
+                stores.into_iter().chain(prefetches).for_each(|op| self.op(op));
                 self.terminator(inst);
             } else {
                 self.instruction(inst);
@@ -228,36 +247,36 @@ impl Lower<'_> {
         }
     }
 
-    /// What is to be asked for once a row is written.
-    fn ask(&self, store: &Op) -> Option<Op> {
+    /// The prefetch that follows the store of a row.
+    fn prefetch_for(&self, store: &Op) -> Option<Op> {
         match store {
             Op::StoreRow {
                 rows: Rows::Context,
                 offset,
                 from,
             } => {
-                let ask = *self.asks.get(offset)?;
-                Some(Op::Ask { keys: *from, ask })
+                let prefetch = *self.prefetches.get(offset)?;
+                Some(Op::PrefetchSlots { keys: *from, prefetch })
             }
             _ => None,
         }
     }
 
-    /// Whether a block has the packets of several ways, which no other block has all of.
-    fn meet(&self, block: usize) -> bool {
-        self.flow.same_packets[block].is_none() && self.flow.before[block].len() > 1
+    /// Whether a block joins several paths, and runs for the same packets as no earlier block.
+    fn is_merge(&self, block: usize) -> bool {
+        self.flow.same_packets[block].is_none() && self.flow.predecessors[block].len() > 1
     }
 
     fn mask_of(&self, block: usize) -> M {
         match self.masks.get(&block) {
             Some(mask) => *mask,
-            None => unreachable!("whoever leads to a block comes before it and gives it a mask"),
+            None => unreachable!("predecessors come before a block and set its mask"),
         }
     }
 
-    /// The mask of the present block.
-    pub fn here(&self) -> M {
-        self.mask_of(self.at)
+    /// The mask of the current block.
+    pub fn block_mask(&self) -> M {
+        self.mask_of(self.current)
     }
 
     pub fn op(&mut self, op: Op) {
@@ -274,28 +293,28 @@ impl Lower<'_> {
 
     // ------------------------------------------------------------------------- values
 
-    /// What is known of a value of the function. If it is one that is loaded where it is needed, it is loaded now.
-    pub fn fetch(&mut self, value: Value) -> Known {
-        if let Some(LateLoad { base, offset, count }) = self.late.get(&value).copied() {
-            // Each block for itself: none of them need be run.
-            return self.load_own(Region::Packet, base, offset, count);
+    /// The lane value of a Cranelift value. A sunk load is done now.
+    pub fn value_of(&mut self, value: Value) -> LaneValue {
+        if let Some(SunkLoad { base, offset, count }) = self.sunk.get(&value).copied() {
+            // Once per block, as each block may be skipped.
+            return self.load_memory(Region::Packet, base, offset, count);
         }
         match self.known.get(&value) {
             Some(known) => *known,
-            None => unreachable!("{value} is not one of those that are given up"),
+            None => unreachable!("{value} belongs to a block that is lowered"),
         }
     }
 
-    /// Whether a value is one that is loaded where it is needed.
-    pub fn is_late(&self, value: Value) -> bool {
-        self.late.contains_key(&value)
+    /// Whether a value is a sunk load.
+    pub fn is_sunk(&self, value: Value) -> bool {
+        self.sunk.contains_key(&value)
     }
 
-    pub fn set(&mut self, value: Value, known: Known) {
+    pub fn set(&mut self, value: Value, known: LaneValue) {
         self.known.insert(value, known);
     }
 
-    /// The most that a vector's words are.
+    /// The upper bound of a vector's words.
     pub fn bound(&self, v: V) -> u64 {
         self.bounds.get(&v).copied().unwrap_or(u64::MAX)
     }
@@ -305,28 +324,28 @@ impl Lower<'_> {
         self.bounds.insert(v, most);
     }
 
-    /// What is known of a vector's words, as one.
-    pub fn as_source(&mut self, known: Known) -> Source {
+    /// As an operand.
+    pub fn as_source(&mut self, known: LaneValue) -> Source {
         match known {
-            Known::Constant(value) => Source::Constant(value),
+            LaneValue::Constant(value) => Source::Constant(value),
             other => Source::V(self.as_vector(other)),
         }
     }
 
-    /// As a vector, at this place in the code.
-    pub fn as_vector(&mut self, known: Known) -> V {
+    /// As a vector, materialised here if necessary.
+    pub fn as_vector(&mut self, known: LaneValue) -> V {
         match known {
-            Known::Vector(v) => v,
-            Known::Bytes(bytes) => self.put_together(&bytes),
-            Known::Mask(mask) => {
+            LaneValue::Vector(v) => v,
+            LaneValue::Bytes(bytes) => self.materialise(&bytes),
+            LaneValue::Mask(mask) => {
                 let dst = self.code.vector();
                 self.bounded(dst, 1);
                 self.op(Op::FromMask { dst, mask });
                 dst
             }
-            Known::Constant(value) => self.constant(value),
-            Known::Shared(offset) => self.shared(offset),
-            Known::At(address, offset) => {
+            LaneValue::Constant(value) => self.constant(value),
+            LaneValue::Uniform(offset) => self.uniform(offset),
+            LaneValue::Unloaded(address, offset) => {
                 let dst = self.code.vector();
                 self.op(Op::Gather { dst, address, offset });
                 dst
@@ -334,60 +353,60 @@ impl Lower<'_> {
         }
     }
 
-    fn shared(&mut self, offset: i32) -> V {
-        if let Some(&(v, at)) = self.shared.get(&offset)
-            && self.flow.dominates(at, self.at)
+    fn uniform(&mut self, offset: i32) -> V {
+        if let Some(&(v, at)) = self.uniforms.get(&offset)
+            && self.flow.dominates(at, self.current)
         {
             return v;
         }
         let (dst, address) = (self.code.vector(), env::ARRAYS);
-        self.op(Op::LoadShared { dst, address, offset });
-        self.shared.insert(offset, (dst, self.at));
+        self.op(Op::LoadUniform { dst, address, offset });
+        self.uniforms.insert(offset, (dst, self.current));
         dst
     }
 
     fn constant(&mut self, value: u64) -> V {
-        // Elsewhere it is sooner made again than kept.
+        // In other blocks it is cheaper to load it again than to keep it in a register.
         if let Some(&(v, at)) = self.constants.get(&value)
-            && at == self.at
+            && at == self.current
         {
             return v;
         }
         let dst = self.code.vector();
         self.op(Op::Constant { dst, value });
         self.bounded(dst, value);
-        self.constants.insert(value, (dst, self.at));
+        self.constants.insert(value, (dst, self.current));
         dst
     }
 
-    /// The bytes of what is known, which is not above so many.
-    pub fn as_bytes(&mut self, known: Known, count: u32) -> Option<Bytes> {
+    /// As bytes, if it consists of whole bytes. Only the lowest `count` bytes may be other than 0.
+    pub fn as_bytes(&mut self, known: LaneValue, count: u32) -> Option<Bytes> {
         match known {
-            Known::Bytes(bytes) => Some(bytes),
-            Known::Vector(v) => {
+            LaneValue::Bytes(bytes) => Some(bytes),
+            LaneValue::Vector(v) => {
                 let most = self.bound(v);
                 let used = (u64::BITS - most.leading_zeros()).div_ceil(8);
                 Some(bytes::of_vector(v, count.min(used)))
             }
-            Known::Constant(0) => Some([Byte::Zero; 8]),
-            Known::Constant(_) | Known::Mask(_) | Known::Shared(_) | Known::At(..) => None,
+            LaneValue::Constant(0) => Some([Byte::Zero; 8]),
+            LaneValue::Constant(_) | LaneValue::Mask(_) | LaneValue::Uniform(_) | LaneValue::Unloaded(..) => None,
         }
     }
 
-    fn put_together(&mut self, of: &Bytes) -> V {
-        if let Some(&(v, at)) = self.made.get(of)
-            && self.flow.dominates(at, self.at)
+    fn materialise(&mut self, of: &Bytes) -> V {
+        if let Some(&(v, at)) = self.materialised.get(of)
+            && self.flow.dominates(at, self.current)
         {
             return v;
         }
-        let v = self.cook(of);
-        self.made.insert(*of, (v, self.at));
+        let v = self.build(of);
+        self.materialised.insert(*of, (v, self.current));
         let used = of.iter().rposition(|b| *b != Byte::Zero).map_or(0, |i| i as u32 + 1);
         self.bounded(v, u64::MAX.checked_shr(64 - 8 * used).unwrap_or(0));
         v
     }
 
-    fn cook(&mut self, of: &Bytes) -> V {
+    fn build(&mut self, of: &Bytes) -> V {
         match bytes::recipe(of) {
             Recipe::Same(v) => v,
             Recipe::Zero => self.constant(0),
@@ -402,7 +421,7 @@ impl Lower<'_> {
             Recipe::Pair(low, high, by, then) => {
                 let dst = self.code.vector();
                 self.op(Op::ShiftPair { dst, low, high, by });
-                self.put_together(&then.map(|byte| match byte {
+                self.materialise(&then.map(|byte| match byte {
                     Byte::Of(RESULT, i) => Byte::Of(dst, i),
                     other => other,
                 }))
@@ -412,9 +431,9 @@ impl Lower<'_> {
                 let Some(first) = parts.next() else {
                     return self.constant(0);
                 };
-                let mut all = self.put_together(&first);
+                let mut all = self.materialise(&first);
                 for part in parts {
-                    let part = self.put_together(&part);
+                    let part = self.materialise(&part);
                     all = self.alu(Alu::Or, all, Source::V(part));
                 }
                 all
@@ -423,19 +442,19 @@ impl Lower<'_> {
     }
 
     pub fn alu(&mut self, op: Alu, a: V, b: Source) -> V {
-        self.computed(Computed::Alu(op, a, b), |dst| Op::Alu { op, dst, a, b })
+        self.computed(ComputedOp::Alu(op, a, b), |dst| Op::Alu { op, dst, a, b })
     }
 
-    /// What was computed, or is now.
-    fn computed(&mut self, what: Computed, op: impl FnOnce(V) -> Op) -> V {
+    /// Reuses an earlier result, or computes it now.
+    fn computed(&mut self, what: ComputedOp, op: impl FnOnce(V) -> Op) -> V {
         if let Some(&(v, at)) = self.computed.get(&what)
-            && self.flow.dominates(at, self.at)
+            && self.flow.dominates(at, self.current)
         {
             return v;
         }
         let dst = self.code.vector();
         self.op(op(dst));
-        self.computed.insert(what, (dst, self.at));
+        self.computed.insert(what, (dst, self.current));
         dst
     }
 
@@ -443,12 +462,12 @@ impl Lower<'_> {
         if by == 0 {
             return a;
         }
-        self.computed(Computed::Shift(op, a, by), |dst| Op::Shift { op, dst, a, by })
+        self.computed(ComputedOp::Shift(op, a, by), |dst| Op::Shift { op, dst, a, by })
     }
 
     /// The vector of a value.
     pub fn vector(&mut self, value: Value) -> V {
-        let known = self.fetch(value);
+        let known = self.value_of(value);
         self.as_vector(known)
     }
 
@@ -466,11 +485,11 @@ impl Lower<'_> {
         dst
     }
 
-    /// Where what is known is not 0. `Err`: it is the same for all.
-    pub fn as_mask(&mut self, known: Known) -> Result<M, bool> {
+    /// Where a value is not 0. `Err`: it is the same for all packets.
+    pub fn as_mask(&mut self, known: LaneValue) -> Result<M, bool> {
         match known {
-            Known::Constant(value) => Err(value != 0),
-            Known::Mask(mask) => Ok(mask),
+            LaneValue::Constant(value) => Err(value != 0),
+            LaneValue::Mask(mask) => Ok(mask),
             other => {
                 let v = self.as_vector(other);
                 Ok(self.test(true, v))
@@ -478,10 +497,10 @@ impl Lower<'_> {
         }
     }
 
-    /// Where a vector's words are not 0, or where they are.
+    /// Where a vector's words are not 0, or (`any` false) where they are 0.
     pub fn test(&mut self, any: bool, v: V) -> M {
         let (a, b) = match self.definition(v) {
-            // The test is an and itself.
+            // The test instruction includes the `and`.
             Some(&Op::Alu { op: Alu::And, a, b, .. }) => (a, b),
             _ => (v, Source::V(v)),
         };
@@ -490,10 +509,11 @@ impl Lower<'_> {
         dst
     }
 
-    /// The packets of the present block for which a condition holds, and the others. The condition is found out for all, so that
-    /// it need not wait for the conditions before it: what waits for them is one short operation.
-    fn part(&mut self, mask: M) -> (M, M) {
-        let here = self.here();
+    /// The packets of the current block for which a condition holds, and the others. Conditions are
+    /// evaluated for all lanes, so that they do not depend on earlier conditions; only this
+    /// operation does.
+    fn split_block_mask(&mut self, mask: M) -> (M, M) {
+        let here = self.block_mask();
         let yes = self.mask_alu(MaskAlu::And, here, mask);
         let no = self.mask_alu(MaskAlu::AndNot, mask, here);
         (yes, no)
@@ -504,7 +524,7 @@ impl Lower<'_> {
     fn terminator(&mut self, inst: Inst) {
         match self.func.dfg.insts[inst] {
             InstructionData::Jump { destination, .. } => {
-                let here = self.here();
+                let here = self.block_mask();
                 self.edge(destination, here);
             }
             InstructionData::Brif {
@@ -512,38 +532,38 @@ impl Lower<'_> {
                 blocks: [then, otherwise],
                 ..
             } => {
-                let known = self.fetch(arg);
+                let known = self.value_of(arg);
                 match self.as_mask(known) {
                     Ok(mask) => {
-                        let (yes, no) = self.part(mask);
+                        let (yes, no) = self.split_block_mask(mask);
                         self.edge(then, yes);
                         self.edge(otherwise, no);
                     }
                     Err(always) => {
-                        // Whoever comes that way: nobody.
-                        let here = self.here();
-                        let nobody = self.mask_alu(MaskAlu::AndNot, here, here);
+                        // No packet takes the other edge.
+                        let here = self.block_mask();
+                        let empty = self.mask_alu(MaskAlu::AndNot, here, here);
                         let (taken, other) = if always { (then, otherwise) } else { (otherwise, then) };
                         self.edge(taken, here);
-                        self.edge(other, nobody);
+                        self.edge(other, empty);
                     }
                 }
             }
             _ => {
-                // A return: what is supported has no other ends.
-                if let Some(point) = point_of(self.func, self.flow.order[self.at]) {
+                // A return: the only other terminator that is supported.
+                if let Some(point) = point_of(self.func, self.flow.order[self.current]) {
                     self.op(Op::Leave { point });
                 }
             }
         }
     }
 
-    /// Packets go on to a block.
+    /// Packets of a mask take an edge.
     fn edge(&mut self, call: BlockCall, mask: M) {
         let pool = &self.func.dfg.value_lists;
         let target = call.block(pool);
         let to = self.flow.position[&target];
-        if self.meet(to) {
+        if self.is_merge(to) {
             let joined = self.mask_of(to);
             self.op(Op::Join {
                 mask: joined,
@@ -552,13 +572,13 @@ impl Lower<'_> {
         } else if self.flow.same_packets[to].is_none() {
             self.masks.insert(to, mask);
         }
-        if self.ends.contains(&target) {
+        if self.bailouts.contains(&target) {
             return;
         }
         let arguments: Vec<Value> = call.args(pool).filter_map(|a| a.as_value()).collect();
         for (&parameter, argument) in self.func.dfg.block_params(target).iter().zip(arguments) {
-            let known = self.fetch(argument);
-            if self.flow.before[to].len() == 1 {
+            let known = self.value_of(argument);
+            if self.flow.predecessors[to].len() == 1 {
                 self.known.insert(parameter, known);
                 continue;
             }
@@ -571,7 +591,7 @@ impl Lower<'_> {
                     self.bounded(dst, u64::MAX >> (64 - bits.min(64)));
                     self.op(Op::Copy { dst, from });
                     self.parameters.insert(parameter, dst);
-                    self.known.insert(parameter, Known::Vector(dst));
+                    self.known.insert(parameter, LaneValue::Vector(dst));
                 }
             }
         }
@@ -589,7 +609,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// Writes a row, at the end of the block, with the others.
+    /// Stores a row, at the end of the block.
     pub fn store_row(&mut self, rows: Rows, offset: i32, from: V) {
         self.row_stores
             .retain(|op| !matches!(op, Op::StoreRow { rows: r, offset: o, .. } if (*r, *o) == (rows, offset)));
@@ -598,16 +618,16 @@ impl Lower<'_> {
         self.is_written.insert(offset);
     }
 
-    /// Bytes at a place that packets have each for themselves.
-    pub fn load_own(&mut self, region: Region, base: Value, offset: i32, count: u32) -> Known {
+    /// Loads bytes from memory other than rows.
+    pub fn load_memory(&mut self, region: Region, base: Value, offset: i32, count: u32) -> LaneValue {
         match region {
-            Region::Arrays => return Known::Shared(offset),
-            Region::Places => return Known::At(self.vector(base), offset),
-            Region::Fixed => {
+            Region::ArrayDescriptors => return LaneValue::Uniform(offset),
+            Region::RecordPointers => return LaneValue::Unloaded(self.vector(base), offset),
+            Region::ReadOnly => {
                 let address = self.vector(base);
                 let dst = self.code.vector();
                 self.op(Op::Gather { dst, address, offset });
-                return Known::Vector(dst);
+                return LaneValue::Vector(dst);
             }
             Region::Packet | Region::PacketOrZeros | Region::Scratch | Region::Record => {}
         }
@@ -617,27 +637,28 @@ impl Lower<'_> {
         }
         let mut missing = self.memory.area(base_vector, region).missing(offset, count);
         if !missing.is_empty() {
-            missing.extend(self.wanted_later(base, base_vector, region, offset + count as i32));
+            missing.extend(self.hoistable_pairs(base, base_vector, region, offset + count as i32));
             missing.sort_unstable();
             missing.dedup();
         }
         for pair in missing {
-            self.point_to(base_vector, self.is_harmless(base, pair * 16));
+            self.set_addresses(base_vector, self.is_safe_for_all(base, pair * 16));
             let (low, high) = (self.code.vector(), self.code.vector());
             let offset = pair * 16;
-            self.reach(offset + 16);
+            self.extend_max_read(offset + 16);
             self.op(Op::LoadPair { low, high, offset });
-            self.memory.area(base_vector, region).has_read(pair, [low, high]);
+            self.memory.area(base_vector, region).record_load(pair, [low, high]);
         }
         match self.memory.area(base_vector, region).read(offset, count) {
-            Some(bytes) => Known::Bytes(bytes),
-            None => unreachable!("what was missing was read"),
+            Some(bytes) => LaneValue::Bytes(bytes),
+            None => unreachable!("missing bytes were loaded"),
         }
     }
 
-    pub fn store_own(&mut self, region: Region, base: Value, offset: i32, value: Value, count: u32) {
-        // First of all: it may be loaded now, by another address, and what is known from there is out of date once this is written.
-        let known = self.fetch(value);
+    pub fn store_memory(&mut self, region: Region, base: Value, offset: i32, value: Value, count: u32) {
+        // First, as a sunk value is loaded now, perhaps through another address whose memory
+        // becomes unknown by this store.
+        let known = self.value_of(value);
         let base = self.vector(base);
         for other in self.memory.others_dirty(base, region) {
             self.write_area(other);
@@ -653,26 +674,28 @@ impl Lower<'_> {
         self.memory.area(base, region).write(offset, &bytes, count);
     }
 
-    /// Pairs of words that blocks behind this one read by the same address, and that may be read here if what is before `end` may: they
-    /// are had for little while the addresses are at hand.
-    fn wanted_later(&mut self, base: Value, base_vector: V, region: Region, end: i32) -> Vec<i32> {
+    /// Further pairs of words that dominated hot blocks read from the same address, if they may be
+    /// read here. Loading them is cheap while the addresses are in registers. `end`: memory up to
+    /// there is known to be readable.
+    fn hoistable_pairs(&mut self, base: Value, base_vector: V, region: Region, end: i32) -> Vec<i32> {
         let Some(reads) = self.reads.get(&base) else {
             return Vec::new();
         };
         let reads: Vec<(i32, u32)> = reads
             .iter()
-            .filter(|(block, ..)| self.flow.leads_on(*block) && self.flow.dominates(self.at, *block))
+            .filter(|(block, ..)| self.flow.is_hot(*block) && self.flow.dominates(self.current, *block))
             .map(|(_, offset, count)| (*offset, *count))
             .collect();
         let area = self.memory.area(base_vector, region);
         let mut pairs: Vec<i32> = reads.iter().flat_map(|(o, c)| area.missing(*o, *c)).collect();
-        // Whoever reads anything of a result may read all of it.
+        // A record is readable as a whole.
         pairs.retain(|pair| region == Region::Record || pair * 16 + 16 <= end + TAILROOM as i32);
         pairs
     }
 
-    /// Whether sixteen bytes there may be read of any packet of the first block, long or short: then they are in the packet or behind it.
-    fn is_harmless(&self, base: Value, offset: i32) -> bool {
+    /// Whether sixteen bytes may be read for every packet of the entry block, however short: they
+    /// are within the packet or its tailroom.
+    fn is_safe_for_all(&self, base: Value, offset: i32) -> bool {
         let is_packet = self
             .func
             .dfg
@@ -680,33 +703,34 @@ impl Lower<'_> {
             .inst()
             .is_some_and(|inst| match self.func.dfg.insts[inst] {
                 InstructionData::Load { arg, offset, .. } => {
-                    self.places.parameter(arg) == Some(Parameter::Column) && i32::from(offset) == 0
+                    self.addressing.parameter(arg) == Some(Parameter::Column) && i32::from(offset) == 0
                 }
                 _ => false,
             });
         is_packet && offset + 16 <= TAILROOM as i32
     }
 
-    /// Whether a mask has all packets of the present block: it is that of a block that leads there.
-    fn has_all_of(&self, mask: M) -> bool {
+    /// Whether a mask includes all packets of the current block, as it is the mask of a dominator.
+    fn covers_block(&self, mask: M) -> bool {
         let mut blocks = self.masks.iter().filter(|(_, m)| **m == mask);
-        blocks.any(|(block, _)| self.flow.dominates(*block, self.at))
+        blocks.any(|(block, _)| self.flow.dominates(*block, self.current))
     }
 
-    fn reach(&mut self, bytes: i32) {
-        self.code.reach = self.code.reach.max(bytes as usize);
+    fn extend_max_read(&mut self, bytes: i32) {
+        self.code.max_read = self.code.max_read.max(bytes as usize);
     }
 
-    /// Makes the addresses those of a vector, for the packets of this block, or, to read what may be read of any, of more.
-    fn point_to(&mut self, base: V, harmless: bool) {
-        let here = self.here();
+    /// Sets the current addresses to a vector, for the packets of this block; for all packets if
+    /// the read is safe for all.
+    fn set_addresses(&mut self, base: V, safe_for_all: bool) {
+        let here = self.block_mask();
         let entry = self.masks[&0];
-        if self.addresses == Some((base, here)) || harmless && self.addresses == Some((base, entry)) {
+        if self.addresses == Some((base, here)) || safe_for_all && self.addresses == Some((base, entry)) {
             return;
         }
-        let mask = if harmless { entry } else { here };
-        let held = match (self.addresses, self.definition(base)) {
-            (Some((present, of)), _) if present == base && self.has_all_of(of) => Held::Here,
+        let mask = if safe_for_all { entry } else { here };
+        let source = match (self.addresses, self.definition(base)) {
+            (Some((present, of)), _) if present == base && self.covers_block(of) => AddressSource::Current,
             (
                 _,
                 Some(&Op::LoadRow {
@@ -714,27 +738,32 @@ impl Lower<'_> {
                     offset,
                     ..
                 }),
-            ) if !self.is_written.contains(&offset) => Held::Row(offset),
-            _ => Held::Nowhere,
+            ) if !self.is_written.contains(&offset) => AddressSource::Row(offset),
+            _ => AddressSource::Vector,
         };
-        self.op(Op::Addresses { from: base, mask, held });
+        self.op(Op::Addresses {
+            from: base,
+            mask,
+            source,
+        });
         self.addresses = Some((base, mask));
     }
 
-    /// Makes the addresses the words at others, or, where they are 0, one of the arrays' words.
-    pub fn find(&mut self, address: V, offset: i32, default: i32) -> V {
+    /// Sets the current addresses to the words at other addresses or, where those are 0, to a word
+    /// of the array descriptors.
+    pub fn find_records(&mut self, address: V, offset: i32, default: i32) -> V {
         let dst = self.code.vector();
-        self.op(Op::Find {
+        self.op(Op::FindRecord {
             dst,
             address,
             offset,
             default,
         });
-        self.addresses = Some((dst, self.here()));
+        self.addresses = Some((dst, self.block_mask()));
         dst
     }
 
-    /// Writes everything that memory does not hold yet.
+    /// Stores everything that is pending.
     fn write_all(&mut self) {
         let bases: Vec<V> = self.memory.areas.iter().map(|a| a.base).collect();
         bases.into_iter().for_each(|base| self.write_area(base));
@@ -745,39 +774,39 @@ impl Lower<'_> {
             return;
         };
         for (offset, write) in area.take_dirty() {
-            self.point_to(base, false);
+            self.set_addresses(base, false);
             match write {
-                Write::Pair(low, high) => {
-                    let (low, high) = (self.put_together(&low), self.put_together(&high));
-                    self.reach(offset + 16);
+                PendingStore::Pair(low, high) => {
+                    let (low, high) = (self.materialise(&low), self.materialise(&high));
+                    self.extend_max_read(offset + 16);
                     self.op(Op::StorePair { low, high, offset });
                 }
-                Write::Part(of, bytes) => {
-                    let from = self.put_together(&of);
-                    self.reach(offset + i32::from(bytes));
+                PendingStore::Part(of, bytes) => {
+                    let from = self.materialise(&of);
+                    self.extend_max_read(offset + i32::from(bytes));
                     self.op(Op::StorePart { from, bytes, offset });
                 }
             }
         }
     }
 
-    /// What an instruction reads or writes.
-    pub fn place(&mut self, address: Value, offset: i32) -> Place {
-        match self.places.place(address, offset) {
-            Some(place) => place,
-            None => unreachable!("what is not known is not supported"),
+    /// The memory operand of an instruction.
+    pub fn operand(&mut self, address: Value, offset: i32) -> MemoryOperand {
+        match self.addressing.operand(address, offset) {
+            Some(operand) => operand,
+            None => unreachable!("unknown addresses are not supported"),
         }
     }
 }
 
 /// Blocks that lead to one of some blocks.
-pub(super) fn leading_to(func: &Function, ends: &BTreeSet<Block>) -> BTreeSet<Block> {
+pub(super) fn blocks_leading_to(func: &Function, bailouts: &BTreeSet<Block>) -> BTreeSet<Block> {
     let mut leading = BTreeSet::new();
     loop {
         let before = leading.len();
         for block in func.layout.blocks() {
-            let next = successors(func, block, ends);
-            if next.iter().any(|b| ends.contains(b) || leading.contains(b)) {
+            let next = block_successors(func, block, bailouts);
+            if next.iter().any(|b| bailouts.contains(b) || leading.contains(b)) {
                 leading.insert(block);
             }
         }

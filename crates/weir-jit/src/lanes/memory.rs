@@ -1,18 +1,19 @@
-//! What is known of the packets' memory while code for a segment is made.
+//! Tracks the known bytes of the packets' memory while a segment is lowered, to forward stores to
+//! loads and to widen both.
 //!
-//! Packets are read sixteen bytes at a time, and what was read once is not read again. What is written is put into what is known, and
-//! into memory at the end of the block at the latest: as sixteen bytes, too, where all of them are known.
+//! Packets are read sixteen bytes at a time, and no byte is read twice. Stores are recorded here
+//! and written at the end of the block at the latest: as sixteen bytes if all of them are known.
 
+use super::address::Region;
 use super::bytes::{Byte, Bytes};
 use super::op::{Rows, V};
-use super::place::Region;
 use std::collections::BTreeMap;
 
 /// Eight bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word {
     pub bytes: [Option<Byte>; 8],
-    /// Bytes, a bit each, that memory does not hold yet.
+    /// Bytes that are not yet stored, a bit each.
     pub dirty: u8,
 }
 
@@ -32,42 +33,42 @@ impl Word {
     }
 }
 
-/// Memory by the address that it is reached from.
+/// Memory that is accessed from one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Area {
     pub base: V,
     pub region: Region,
-    /// By its number: word `i` begins `8 * i` bytes after the address.
+    /// Word `i` begins `8 * i` bytes after the address.
     pub words: BTreeMap<i32, Word>,
 }
 
-/// What is known.
+/// The known contents of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct MemoryState {
     pub areas: Vec<Area>,
-    /// Rows by where they are: a processor that has just stored some lanes of one waits long before it loads it again.
+    /// Rows that are in registers. A load soon after a masked store of the same row would stall.
     pub rows: BTreeMap<(Rows, i32), V>,
 }
 
-/// Bytes that are to be written, from an offset on.
+/// Bytes to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Write {
+pub(super) enum PendingStore {
     Pair(Bytes, Bytes),
-    /// So many lowest bytes (1, 2, 4 or 8).
+    /// The lowest 1, 2, 4 or 8 bytes.
     Part(Bytes, u8),
 }
 
-/// Whether two regions may be the same memory.
+/// Whether two regions may alias.
 fn may_overlap(a: Region, b: Region) -> bool {
     let kind = |region| match region {
         Region::Packet | Region::PacketOrZeros => 0,
         Region::Scratch => 1,
-        Region::Fixed | Region::Arrays | Region::Places | Region::Record => 2,
+        Region::ReadOnly | Region::ArrayDescriptors | Region::RecordPointers | Region::Record => 2,
     };
     kind(a) == kind(b)
 }
 
-impl Memory {
+impl MemoryState {
     /// The memory at an address.
     pub fn area(&mut self, base: V, region: Region) -> &mut Area {
         let known = self.areas.iter().position(|a| a.base == base);
@@ -79,7 +80,7 @@ impl Memory {
         &mut self.areas[at]
     }
 
-    /// Addresses other than this one by which something is not yet written that may be in the region.
+    /// Other addresses with pending stores that may alias the region.
     pub fn others_dirty(&self, base: V, region: Region) -> Vec<V> {
         let others = self
             .areas
@@ -88,13 +89,13 @@ impl Memory {
         others.filter(|a| a.is_dirty()).map(|a| a.base).collect()
     }
 
-    /// Something is written by this address: what is known by others may no longer be so.
+    /// A store through this address makes aliasing memory unknown.
     pub fn forget_others(&mut self, base: V, region: Region) {
         self.areas.retain(|a| a.base == base || !may_overlap(a.region, region));
     }
 
-    /// What is known on both of two ways.
-    pub fn meet(&mut self, other: &Memory) {
+    /// Joins with another path: keeps what both know.
+    pub fn meet(&mut self, other: &MemoryState) {
         self.rows.retain(|row, v| other.rows.get(row) == Some(v));
         for area in &mut self.areas {
             let there = other.areas.iter().find(|a| a.base == area.base);
@@ -136,7 +137,7 @@ impl Area {
         Some(bytes)
     }
 
-    /// Numbers of the pairs of words, each sixteen bytes after the one before, that would have to be read for bytes from an offset on.
+    /// The pairs of words (sixteen bytes each, by number) to be loaded for bytes from an offset on.
     pub fn missing(&self, offset: i32, count: u32) -> Vec<i32> {
         let mut pairs = Vec::new();
         for at in offset..offset + count as i32 {
@@ -148,8 +149,8 @@ impl Area {
         pairs
     }
 
-    /// A pair of words was read: what has not been written since is that.
-    pub fn has_read(&mut self, pair: i32, words: [V; 2]) {
+    /// Records the load of a pair of words. Bytes stored meanwhile take precedence.
+    pub fn record_load(&mut self, pair: i32, words: [V; 2]) {
         for (number, v) in (pair * 2..).zip(words) {
             let mut word = self.word(number);
             for (i, byte) in word.bytes.iter_mut().enumerate() {
@@ -159,7 +160,7 @@ impl Area {
         }
     }
 
-    /// Bytes are written, from an offset on.
+    /// Records a store.
     pub fn write(&mut self, offset: i32, bytes: &Bytes, count: u32) {
         for (byte, at) in bytes.iter().zip(offset..).take(count as usize) {
             let word = self.words.entry(at / 8).or_insert(UNKNOWN);
@@ -168,8 +169,8 @@ impl Area {
         }
     }
 
-    /// Everything that memory does not hold yet, by offset; now it does.
-    pub fn take_dirty(&mut self) -> Vec<(i32, Write)> {
+    /// Takes the pending stores, by offset.
+    pub fn take_dirty(&mut self) -> Vec<(i32, PendingStore)> {
         let pairs: Vec<i32> = self
             .words
             .iter()
@@ -183,9 +184,9 @@ impl Area {
                 continue;
             }
             let words = [pair * 2, pair * 2 + 1].map(|n| self.word(n));
-            let parts: Vec<(i32, Write)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
+            let parts: Vec<(i32, PendingStore)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
             match words.map(|w| w.whole()) {
-                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, Write::Pair(low, high))),
+                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, PendingStore::Pair(low, high))),
                 _ => writes.extend(parts),
             }
         }
@@ -194,8 +195,8 @@ impl Area {
     }
 }
 
-/// What is to be written of a word, in as few pieces as there can be.
-fn parts(offset: i32, word: &Word) -> Vec<(i32, Write)> {
+/// The pending stores of a word, in as few pieces as possible.
+fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < 8 {
@@ -203,18 +204,18 @@ fn parts(offset: i32, word: &Word) -> Vec<(i32, Write)> {
             at += 1;
             continue;
         }
-        // The longest run of bytes that are to be written and are as many as a store has.
+        // The longest run of pending bytes that is a store width.
         let run = (word.dirty >> at).trailing_ones() as usize;
         let count = 1 << run.ilog2();
         let mut bytes = [Byte::Zero; 8];
         for (byte, known) in bytes.iter_mut().zip(&word.bytes[at..at + count]) {
             *byte = known.unwrap_or(Byte::Zero);
         }
-        parts.push((offset + at as i32, Write::Part(bytes, count as u8)));
+        parts.push((offset + at as i32, PendingStore::Part(bytes, count as u8)));
         at += count;
     }
     match word.whole() {
-        Some(whole) if parts.len() > 1 => vec![(offset, Write::Part(whole, 8))],
+        Some(whole) if parts.len() > 1 => vec![(offset, PendingStore::Part(whole, 8))],
         _ => parts,
     }
 }
@@ -235,56 +236,56 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_not_read_again() {
+    fn known_bytes_are_not_loaded_again() {
         let mut area = area();
         assert_eq!(area.missing(14, 8), [0, 1]);
         assert_eq!(area.missing(16, 8), [1]);
-        area.has_read(0, [V(1), V(2)]);
+        area.record_load(0, [V(1), V(2)]);
         assert_eq!(area.missing(14, 8), [1]);
         assert_eq!(area.missing(8, 8), [0; 0]);
         assert_eq!(
             area.read(12, 2),
-            Some(super::super::bytes::moved(&of_vector(V(2), 6), -4))
+            Some(super::super::bytes::shift_bytes(&of_vector(V(2), 6), -4))
         );
         assert_eq!(area.read(12, 5), None);
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn stored_bytes_are_forwarded_to_loads() {
         let mut area = area();
         area.write(6, &of_vector(V(3), 8), 4);
         assert_eq!(area.read(6, 4), Some(of_vector(V(3), 4)));
-        area.has_read(0, [V(1), V(2)]);
+        area.record_load(0, [V(1), V(2)]);
         let read = area.read(5, 2).expect("known");
         assert_eq!(read[..2], [Byte::Of(V(1), 5), Byte::Of(V(3), 0)]);
     }
 
     #[test]
-    fn writes_are_joined_where_all_is_known() {
+    fn stores_are_widened_where_all_bytes_are_known() {
         let mut one = area();
         one.write(6, &of_vector(V(3), 8), 4);
-        // Nothing else is known.
+        // No other bytes are known.
         let two = one.take_dirty();
         assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [6, 8]);
-        assert!(matches!(two[0].1, Write::Part(_, 2)) && matches!(two[1].1, Write::Part(_, 2)));
+        assert!(matches!(two[0].1, PendingStore::Part(_, 2)) && matches!(two[1].1, PendingStore::Part(_, 2)));
         assert_eq!(one.take_dirty(), []);
 
         let mut all = area();
-        all.has_read(0, [V(1), V(2)]);
+        all.record_load(0, [V(1), V(2)]);
         all.write(6, &of_vector(V(3), 8), 4);
-        let [(0, Write::Pair(low, high))] = &all.take_dirty()[..] else {
+        let [(0, PendingStore::Pair(low, high))] = &all.take_dirty()[..] else {
             panic!("one pair")
         };
         assert_eq!(low[5..], [Byte::Of(V(1), 5), Byte::Of(V(3), 0), Byte::Of(V(3), 1)]);
         assert_eq!(high[..3], [Byte::Of(V(3), 2), Byte::Of(V(3), 3), Byte::Of(V(2), 2)]);
         all.write(3, &of_vector(V(4), 8), 1);
-        assert!(matches!(all.take_dirty()[..], [(3, Write::Part(_, 1))]));
+        assert!(matches!(all.take_dirty()[..], [(3, PendingStore::Part(_, 1))]));
     }
 
     #[test]
-    fn ways_that_meet_know_what_both_know() {
-        let mut memory = Memory::default();
-        memory.area(BASE, Region::Packet).has_read(0, [V(1), V(2)]);
+    fn paths_that_join_keep_what_both_know() {
+        let mut memory = MemoryState::default();
+        memory.area(BASE, Region::Packet).record_load(0, [V(1), V(2)]);
         let before = memory.clone();
         let mut other = memory.clone();
         other.area(BASE, Region::Packet).write(0, &of_vector(V(3), 8), 2);
@@ -294,13 +295,13 @@ mod tests {
         assert_eq!(area.missing(0, 4), [0]);
         assert_eq!(area.missing(2, 14), [0; 0]);
         let mut nothing = before;
-        nothing.meet(&Memory::default());
-        assert_eq!(nothing, Memory::default());
+        nothing.meet(&MemoryState::default());
+        assert_eq!(nothing, MemoryState::default());
     }
 
     #[test]
-    fn other_addresses_may_be_the_same_memory() {
-        let mut memory = Memory::default();
+    fn other_addresses_may_alias() {
+        let mut memory = MemoryState::default();
         memory.area(V(5), Region::Packet).write(0, &of_vector(V(3), 8), 2);
         memory.area(V(6), Region::Scratch).write(0, &of_vector(V(3), 8), 2);
         assert_eq!(memory.others_dirty(BASE, Region::PacketOrZeros), [V(5)]);

@@ -1,24 +1,29 @@
-//! Segments for eight packets at a time, in the lanes of vector registers (AVX-512).
+//! Compiles segments for eight packets at a time, in the lanes of AVX-512 registers.
 //!
-//! A segment's code for one packet ([`crate::codegen::Shape::Packet`]), as Cranelift has optimised it, is run for eight: each value is a
-//! vector with a word per packet, each condition a mask. Nobody jumps; blocks follow each other, each done for those that got
-//! there ([`flow`], [`lower`], [`op`]). Packets that get to what there is no code for (calls, loops) are given up: these are
-//! few, and the segment's loop runs them one by one, from its beginning ([`supported`]). So there is nothing that this code must be able
-//! to do, and wherever the processor is another one, there is none.
+//! The input is a segment's code for one packet ([`crate::codegen::Shape::Packet`]), optimised by
+//! Cranelift. Each value becomes a vector with a word per packet, and each condition a mask. There
+//! are no jumps between blocks: they follow each other, each under the mask of the packets that
+//! reach it ([`flow`], [`lower`], [`op`]). Loads that only rare blocks use are sunk ([`sink`]).
 //!
-//! Headers are read sixteen bytes at a time and turned round in registers, so that a word of eight packets costs six instructions
-//! ([`memory`], [`bytes`]); rows of the context are as they are needed.
+//! Headers are read sixteen bytes at a time and transposed in registers, so that a word of eight
+//! packets costs six instructions ([`memory`], [`bytes`]). Rows of the context are read as needed.
+//! Registers are allocated by linear scan ([`allocate`]), and [`emit`] writes the machine code with
+//! the assembler [`x64`].
+//!
+//! Not everything is supported. Packets that reach anything else (calls, loops) bail out: the
+//! segment's loop runs them one by one, from the segment's start ([`supported`]). On processors
+//! without AVX-512 nothing is compiled here.
 
+mod address;
 mod allocate;
 mod bytes;
 mod emit;
 mod flow;
 mod instruction;
-mod late;
 mod lower;
 mod memory;
 mod op;
-mod place;
+mod sink;
 mod supported;
 mod x64;
 
@@ -30,7 +35,7 @@ use weir_ir::TableId;
 
 /// Whether the processor can run such code.
 pub(crate) fn is_available() -> bool {
-    // Functions are called as on Unix.
+    // The functions use the calling convention of Unix.
     #[cfg(all(target_arch = "x86_64", unix))]
     {
         use std::arch::is_x86_feature_detected as has;
@@ -50,41 +55,45 @@ pub(crate) fn is_available() -> bool {
 /// Packets at a time.
 pub(crate) const LANES: usize = emit::LANES;
 
-/// Slots that will be read of a table whose keys are put into a row.
+/// A prefetch of the slots that a lookup will read, done when its keys are stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask {
-    /// Which of the tables of [`Asks`].
+pub(crate) struct SlotPrefetch {
+    /// The table's number in [`SlotPrefetches::tables`].
     pub number: usize,
     /// See [`weir_table::fast::slot_shift`].
     pub shift: u8,
 }
 
-/// The tables of whose slots code asks for those that it has keys for.
+/// The tables whose slots code prefetches when it stores keys.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
+pub(crate) struct SlotPrefetches {
     pub tables: Vec<TableId>,
-    /// By the row of their keys.
-    pub by_row: BTreeMap<usize, Ask>,
+    /// By the first row of the keys.
+    pub by_row: BTreeMap<usize, SlotPrefetch>,
 }
 
-impl Asks {
-    /// `lookups`: tables with the first row of their keys, and what keys are shifted by ([`weir_table::fast::slot_shift`]).
+impl SlotPrefetches {
+    /// `lookups`: tables with the first row of their keys, and the shift of keys
+    /// ([`weir_table::fast::slot_shift`]).
     pub fn new(lookups: impl Iterator<Item = (TableId, usize, Option<u32>)>) -> Self {
-        let mut asks = Asks::default();
+        let mut prefetches = SlotPrefetches::default();
         let mut by_row = BTreeMap::new();
         for (table, row, shift) in lookups {
-            let ask = shift.map(|shift| Ask {
-                number: asks.number(table),
+            let prefetch = shift.map(|shift| SlotPrefetch {
+                number: prefetches.number(table),
                 shift: shift as u8,
             });
-            // Of a row that is several tables', it is not known whose keys are in it.
+            // If tables share a row, it is not known whose keys are in it.
             by_row
                 .entry(row)
-                .and_modify(|a| *a = ask.filter(|ask| *a == Some(*ask)))
-                .or_insert(ask);
+                .and_modify(|a| *a = prefetch.filter(|prefetch| *a == Some(*prefetch)))
+                .or_insert(prefetch);
         }
-        asks.by_row = by_row.into_iter().filter_map(|(row, ask)| Some((row, ask?))).collect();
-        asks
+        prefetches.by_row = by_row
+            .into_iter()
+            .filter_map(|(row, prefetch)| Some((row, prefetch?)))
+            .collect();
+        prefetches
     }
 
     fn number(&mut self, table: TableId) -> usize {
@@ -96,31 +105,35 @@ impl Asks {
     }
 }
 
-/// Code for a segment.
+/// The code of a segment.
 pub(crate) struct Lanes {
-    /// Machine code, to be put at a multiple of 64: a function `(env, mask, context) -> mask`, which gives back the packets that it has
-    /// given up.
+    /// Machine code, to be placed at a multiple of 64: a function `(env, mask, context) -> mask`,
+    /// which returns the packets that bailed out.
     pub bytes: Vec<u8>,
-    /// How many bytes must lie at [`crate::codegen::env::NOWHERE`].
-    pub reach: usize,
+    /// The bytes that must lie at [`crate::codegen::env::SENTINEL`].
+    pub max_read: usize,
     code: Code,
 }
 
 impl Lanes {
-    /// Code for eight packets of what a function does to one, where most packets go on to some of the points `goals`. `None`: nothing is
-    /// gained by it.
-    /// `asks`: what is to be asked for of rows that are written, by row.
-    pub fn new(func: &Function, goals: &BTreeSet<usize>, asks: &BTreeMap<usize, Ask>) -> Option<Self> {
-        let mut code = lower::lower(func, goals, asks)?;
-        drop_unread(&mut code);
+    /// Compiles a function for one packet to code for eight. Most packets suspend at one of
+    /// `hot_points`. `prefetches`: slots to prefetch when rows are stored, by row. `None`: there is
+    /// nothing to gain.
+    pub fn new(
+        func: &Function,
+        hot_points: &BTreeSet<usize>,
+        prefetches: &BTreeMap<usize, SlotPrefetch>,
+    ) -> Option<Self> {
+        let mut code = lower::lower(func, hot_points, prefetches)?;
+        eliminate_dead_ops(&mut code);
         Some(Lanes {
             bytes: emit::emit(&code),
-            reach: code.reach,
+            max_read: code.max_read,
             code,
         })
     }
 
-    /// For people.
+    /// A listing of the operations.
     pub fn describe(&self) -> String {
         let mut out = String::new();
         for op in &self.code.ops {
@@ -130,8 +143,8 @@ impl Lanes {
     }
 }
 
-/// Leaves out what nobody reads.
-fn drop_unread(code: &mut Code) {
+/// Removes operations whose results are not read.
+fn eliminate_dead_ops(code: &mut Code) {
     let mut vectors = vec![false; code.vectors as usize];
     let mut masks = vec![false; code.masks as usize];
     let mut keep = vec![true; code.ops.len()];
@@ -145,9 +158,9 @@ fn drop_unread(code: &mut Code) {
             }
         }
         op.reads(|v| {
-            // What is only written over is not read.
-            let own = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
-            vectors[v.0 as usize] |= !own;
+            // A vector that is only overwritten is not read.
+            let is_overwritten = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
+            vectors[v.0 as usize] |= !is_overwritten;
         });
         op.reads_masks(|m| masks[m.0 as usize] = true);
     }
@@ -160,9 +173,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_row_that_is_several_tables_nothing_is_asked_for() {
+    fn rows_shared_by_tables_get_no_prefetch() {
         let [a, b, c] = [0, 1, 2].map(TableId::new);
-        let asks = Asks::new(
+        let prefetches = SlotPrefetches::new(
             [
                 (a, 5, Some(8)),
                 (b, 6, None),
@@ -174,11 +187,14 @@ mod tests {
             ]
             .into_iter(),
         );
-        assert_eq!(asks.tables, [a, c]);
-        assert_eq!(asks.by_row, BTreeMap::from([(5, Ask { number: 0, shift: 8 })]));
+        assert_eq!(prefetches.tables, [a, c]);
+        assert_eq!(
+            prefetches.by_row,
+            BTreeMap::from([(5, SlotPrefetch { number: 0, shift: 8 })])
+        );
     }
 
-    /// What is made of a function of one packet.
+    /// A listing of the code for a function of one packet.
     fn described(text: &str) -> String {
         let functions = cranelift_reader::parse_functions(text).expect("it is well-formed");
         let lanes = Lanes::new(&functions[0], &BTreeSet::from([2]), &BTreeMap::new()).expect("there is code for it");
@@ -186,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn masks_below_a_mask_are_left_out() {
-        // Of half words: the sum may be more, and the difference less than nothing.
+    fn redundant_masks_are_removed() {
+        // On 32-bit values: the sum may overflow, and the difference may be negative.
         let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
                 v6 = load.i64 notrap v1+704
@@ -201,20 +217,20 @@ mod tests {
             }";
         let code = described(text);
         assert_eq!(code.matches("And").count(), 1, "{code}");
-        // What is moved to the right needs the mask before, and is no more than it says: no other one is needed.
-        let moved = text.replace(
+        // The right shift needs its operand masked. Its result needs no mask of its own.
+        let shifted = text.replace(
             "v9 = isub v8, v7",
             "v12 = iconst.i32 5\n                v9 = ushr v8, v12",
         );
-        let code = described(&moved);
+        let code = described(&shifted);
         assert_eq!(code.matches("And").count(), 1, "{code}");
         let at = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what}: {code}"));
         assert!(at("Add") < at("And") && at("And") < at("Right"), "{code}");
     }
 
     #[test]
-    fn a_late_load_comes_before_what_its_value_is_stored_over() {
-        // The rare block copies a byte from one address to another, then writes behind where it came from.
+    fn a_sunk_load_precedes_the_store_of_its_value() {
+        // The rare block copies a byte from one address to another, then writes behind its source.
         let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
                 v6 = load.i64 notrap v1
@@ -237,7 +253,7 @@ mod tests {
         let loaded = code.find("= [0..]").unwrap_or_else(|| panic!("{code}"));
         let stored = code.find("[0..1] =").unwrap_or_else(|| panic!("{code}"));
         assert!(loaded < stored, "{code}");
-        // What was loaded before is known no more: nothing but the two bytes is written.
+        // Loaded bytes are stale now, so only the two bytes are written.
         assert!(code.contains("[13..14] =") && code.contains("[15..16] ="), "{code}");
     }
 }

@@ -1,18 +1,21 @@
-//! Straight-line code over eight packets at a time: what [`super::lower`] makes of a segment, and [`super::emit`] machine code of.
+//! The intermediate code of [`super::lower`]: straight-line operations over eight packets, from
+//! which [`super::emit`] makes machine code.
 //!
-//! A vector has a word per packet. Blocks of the segment follow each other in an order in which nobody jumps back. Each has a mask, the
-//! packets that got there; what cannot be undone (stores, leaving for a point) is done for those alone, and everything else for all
-//! eight. A block whose mask is empty is skipped, with those behind it that only it leads to. So whatever a block
-//! has defined is garbage to a packet that was not there, and whoever reads it was.
+//! A vector has a word per packet. Blocks of the segment follow each other in an order without back
+//! edges. Each has a mask of the packets that reach it. Side effects (stores, suspending) happen
+//! for those packets only, and everything else for all eight. A block whose mask is empty is
+//! skipped, together with the blocks it dominates. So the values defined in a block are garbage in
+//! lanes of other packets, and are only read where the packet was in the block.
 
-use super::Ask;
+use super::SlotPrefetch;
 use std::fmt;
 
-/// A vector of eight words. Defined once, or, where ways meet, once by each.
+/// A vector of eight words. Defined once, or once by each predecessor of a merge block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct V(pub u32);
 
-/// A bit per packet. Defined once; the others of a block's eight are garbage unless it is a block's mask.
+/// A bit per packet. Defined once. Lanes outside of the current block are garbage, unless it is a
+/// block's mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct M(pub u32);
 
@@ -20,7 +23,7 @@ pub(super) struct M(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Source {
     V(V),
-    /// The same word for all.
+    /// The same word in all lanes.
     Constant(u64),
 }
 
@@ -31,30 +34,30 @@ pub(super) enum Alu {
     Subtract,
     Multiply,
     And,
-    /// What is not in the first and is in the second.
+    /// The second operand, without the bits of the first.
     AndNot,
     Or,
     Xor,
     Max,
     Min,
-    /// By as many bits as the second says, which are fewer than 64.
+    /// By the bits that the second operand says, fewer than 64.
     ShiftLeft,
     ShiftRight,
-    /// Of words with a sign.
+    /// Arithmetic.
     ShiftRightSigned,
     RotateLeft,
-    /// Both halves.
+    /// Rotates both 32-bit halves.
     RotateHalvesLeft,
 }
 
-/// Operations with a number.
+/// Shifts by a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ShiftOp {
     Left,
     Right,
     RightSigned,
     RotateLeft,
-    /// Both halves.
+    /// Rotates both 32-bit halves.
     RotateHalvesLeft,
 }
 
@@ -77,7 +80,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// What `a` is to `b` if `b` is this to `a`.
+    /// The relation with its operands exchanged.
     pub fn reversed(self) -> Self {
         match self {
             Relation::Less => Relation::Greater,
@@ -93,7 +96,7 @@ impl Relation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MaskAlu {
     And,
-    /// What is not in the first and is in the second.
+    /// The second operand, without the bits of the first.
     AndNot,
     Or,
     Xor,
@@ -103,24 +106,24 @@ pub(super) enum MaskAlu {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rows {
     Context,
-    /// Of the indexes at which packets are to be counted.
+    /// Of the tally area: indexes at which packets are counted.
     Tallies,
 }
 
-/// Where the bytes of a shuffled word are from: numbers of bytes, or nothing (0).
+/// By byte of a shuffled word: the number of its source byte, or `None` for 0.
 pub(super) type Shuffle = [Option<u8>; 8];
 
-/// Where addresses are already that are wanted.
+/// Where addresses are available, besides in the vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
-    Nowhere,
-    /// In a row of the context, so many bytes after where rows begin: those of packets that are none, too.
+pub(super) enum AddressSource {
+    Vector,
+    /// In a row of the context, at a byte offset; valid for empty slots, too.
     Row(i32),
-    /// They are the present ones, but for packets that are not wanted now.
-    Here,
+    /// They are the current addresses already, for a superset of the packets.
+    Current,
 }
 
-/// An operation. Where nothing else is said it is done for all eight.
+/// An operation. Done for all eight lanes unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Op {
     Alu {
@@ -145,7 +148,7 @@ pub(super) enum Op {
         a: V,
         bytes: Shuffle,
     },
-    /// The lower words shifted to the right by bits; what comes in is from the upper words.
+    /// The lower words shifted right by bits; the upper words fill up.
     ShiftPair {
         dst: V,
         low: V,
@@ -156,24 +159,24 @@ pub(super) enum Op {
         dst: V,
         value: u64,
     },
-    /// `set` where the mask is, else `clear`.
+    /// `set` where the mask is set, otherwise `clear`.
     Blend {
         dst: V,
         mask: M,
         clear: V,
         set: Source,
     },
-    /// 1 where the mask is, else 0.
+    /// 1 where the mask is set, otherwise 0.
     FromMask {
         dst: V,
         mask: M,
     },
-    /// The value that a vector has on one of the ways that meet: the first in the order of blocks.
+    /// The value of a block parameter on the first incoming edge.
     Copy {
         dst: V,
         from: Source,
     },
-    /// The same on the others, for the packets that come that way.
+    /// The value on a further edge, for the packets that take it.
     CopyIf {
         dst: V,
         mask: M,
@@ -186,7 +189,7 @@ pub(super) enum Op {
         a: V,
         b: Source,
     },
-    /// Whether any bit of the one is in the other, or none.
+    /// Whether the operands have any bit in common, or (`any` false) none.
     Test {
         any: bool,
         dst: M,
@@ -203,7 +206,7 @@ pub(super) enum Op {
         dst: M,
         a: M,
     },
-    /// A row, so many bytes after where rows begin.
+    /// A row, at a byte offset.
     LoadRow {
         dst: V,
         rows: Rows,
@@ -215,22 +218,22 @@ pub(super) enum Op {
         offset: i32,
         from: V,
     },
-    /// A word of the environment, for all.
+    /// A word of the environment, in all lanes.
     LoadEnvironment {
         dst: V,
         offset: i32,
     },
-    /// A word at an address in the environment, for all.
-    LoadShared {
+    /// A word at an address in the environment, in all lanes.
+    LoadUniform {
         dst: V,
         address: i32,
         offset: i32,
     },
-    /// From here on addresses are these, of packets of a mask; others have an address where nothing is.
+    /// Sets the current addresses, for packets of a mask. The other lanes point to the sentinel.
     Addresses {
         from: V,
         mask: M,
-        held: Held,
+        source: AddressSource,
     },
     /// Sixteen bytes at an offset from each address, as two words.
     LoadPair {
@@ -243,43 +246,44 @@ pub(super) enum Op {
         high: V,
         offset: i32,
     },
-    /// The lowest bytes (1, 2, 4 or 8) of each word.
+    /// The lowest 1, 2, 4 or 8 bytes of each word.
     StorePart {
         from: V,
         bytes: u8,
         offset: i32,
     },
-    /// Eight bytes at an offset from each of these addresses, of the block's packets.
+    /// Eight bytes at an offset from each of these addresses, for the block's packets.
     Gather {
         dst: V,
         address: V,
         offset: i32,
     },
-    /// Eight bytes at an offset from each of these addresses, or, where they are 0, a word that is the same for all, so many bytes after
-    /// where arrays are: of the block's packets, whose addresses these are from here on.
-    Find {
+    /// The record of an inline lookup: eight bytes at an offset from each of these addresses or,
+    /// where they are 0, the word at an offset in the array descriptors. Sets the current addresses
+    /// to the records, for the block's packets.
+    FindRecord {
         dst: V,
         address: V,
         offset: i32,
         default: i32,
     },
-    /// Asks for the slots that the keys of the block's packets lead to.
-    Ask {
+    /// Prefetches the slots of these keys, if the block has all packets of the group.
+    PrefetchSlots {
         keys: V,
-        ask: Ask,
+        prefetch: SlotPrefetch,
     },
-    /// The beginning of a block, with its mask. `rare`: it may well be that nobody is there.
+    /// The start of a block, with its mask. `rare`: the mask is often empty.
     Block {
         number: usize,
         mask: M,
         rare: bool,
     },
-    /// The end of the blocks to which only the one with this number leads.
+    /// The end of the blocks that the block with this number dominates.
     End {
         number: usize,
     },
-    /// A mask that has nobody yet: ways that meet add to it.
-    Nobody {
+    /// Clears the mask of a merge block, to which its predecessors add packets.
+    EmptyMask {
         mask: M,
     },
     /// Adds packets to a mask.
@@ -287,16 +291,16 @@ pub(super) enum Op {
         mask: M,
         from: M,
     },
-    /// Adds the block's packets to a tally, so many bytes after where tallies begin.
-    Note {
+    /// Adds the block's packets to a tally, at a byte offset.
+    Tally {
         offset: i32,
     },
-    /// The block's packets go on to a point.
+    /// The block's packets suspend at a point.
     Leave {
         point: usize,
     },
-    /// The block's packets are to be run one by one, from the segment's beginning.
-    GiveUp,
+    /// The block's packets bail out: they are run one by one, from the segment's start.
+    BailOut,
 }
 
 impl Op {
@@ -327,23 +331,23 @@ impl Op {
                 source(from, &mut f);
             }
             Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::Addresses { from, .. } => f(*from),
-            Op::Gather { address, .. } | Op::Find { address, .. } => f(*address),
-            Op::Ask { keys, .. } => f(*keys),
+            Op::Gather { address, .. } | Op::FindRecord { address, .. } => f(*address),
+            Op::PrefetchSlots { keys, .. } => f(*keys),
             Op::Constant { .. }
             | Op::FromMask { .. }
             | Op::MaskAlu { .. }
             | Op::MaskNot { .. }
             | Op::LoadRow { .. }
             | Op::LoadEnvironment { .. }
-            | Op::LoadShared { .. }
+            | Op::LoadUniform { .. }
             | Op::LoadPair { .. }
             | Op::Block { .. }
             | Op::End { .. }
-            | Op::Nobody { .. }
+            | Op::EmptyMask { .. }
             | Op::Join { .. }
-            | Op::Note { .. }
+            | Op::Tally { .. }
             | Op::Leave { .. }
-            | Op::GiveUp => {}
+            | Op::BailOut => {}
         }
     }
 
@@ -362,9 +366,9 @@ impl Op {
             | Op::CopyIf { dst, .. }
             | Op::LoadRow { dst, .. }
             | Op::LoadEnvironment { dst, .. }
-            | Op::LoadShared { dst, .. }
+            | Op::LoadUniform { dst, .. }
             | Op::Gather { dst, .. }
-            | Op::Find { dst, .. } => f(*dst),
+            | Op::FindRecord { dst, .. } => f(*dst),
             Op::LoadPair { low, high, .. } => {
                 f(*low);
                 f(*high);
@@ -377,32 +381,32 @@ impl Op {
             | Op::Addresses { .. }
             | Op::StorePair { .. }
             | Op::StorePart { .. }
-            | Op::Ask { .. }
+            | Op::PrefetchSlots { .. }
             | Op::Block { .. }
             | Op::End { .. }
-            | Op::Nobody { .. }
+            | Op::EmptyMask { .. }
             | Op::Join { .. }
-            | Op::Note { .. }
+            | Op::Tally { .. }
             | Op::Leave { .. }
-            | Op::GiveUp => {}
+            | Op::BailOut => {}
         }
     }
 
-    /// Whether it is done for the packets of its block only, whose mask it needs.
+    /// Whether it is done for the block's packets only, and so reads the block's mask.
     pub fn is_for_block(&self) -> bool {
         matches!(
             self,
             Op::StoreRow { .. }
                 | Op::Gather { .. }
-                | Op::Find { .. }
-                | Op::Ask { .. }
-                | Op::Note { .. }
+                | Op::FindRecord { .. }
+                | Op::PrefetchSlots { .. }
+                | Op::Tally { .. }
                 | Op::Leave { .. }
-                | Op::GiveUp
+                | Op::BailOut
         )
     }
 
-    /// Calls `f` with each mask that the operation reads, but for that of its block.
+    /// Calls `f` with each mask that the operation reads, except the block's.
     pub fn reads_masks(&self, mut f: impl FnMut(M)) {
         match self {
             Op::Blend { mask, .. }
@@ -430,31 +434,31 @@ impl Op {
             | Op::Test { dst, .. }
             | Op::MaskAlu { dst, .. }
             | Op::MaskNot { dst, .. }
-            | Op::Nobody { mask: dst }
+            | Op::EmptyMask { mask: dst }
             | Op::Join { mask: dst, .. } => Some(*dst),
             _ => None,
         }
     }
 
-    /// Whether all that it does is to define something.
+    /// Whether it has no effect besides defining a value.
     pub fn is_pure(&self) -> bool {
         let mut defines = self.writes_mask().is_some();
         self.writes(|_| defines = true);
-        // This one also makes addresses.
-        defines && !matches!(self, Op::Find { .. })
+        // It also sets the current addresses.
+        defines && !matches!(self, Op::FindRecord { .. })
     }
 }
 
-/// What is made of a segment.
+/// The code of a segment.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub ops: Vec<Op>,
     pub vectors: u32,
     pub masks: u32,
-    /// The mask of the first block: packets that are there at all.
+    /// The mask of the first block: the packets of the group.
     pub entry: Option<M>,
-    /// The most bytes after an address that is read or written.
-    pub reach: usize,
+    /// The greatest offset from an address, plus size, of any access.
+    pub max_read: usize,
 }
 
 impl Code {
@@ -525,29 +529,33 @@ impl fmt::Display for Op {
             Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
             Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
             Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
-            Op::LoadShared { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
-            Op::Addresses { from, mask, held } => write!(f, "addresses {from} {{{mask}}} {held:?}"),
+            Op::LoadUniform { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
+            Op::Addresses { from, mask, source } => write!(f, "addresses {from} {{{mask}}} {source:?}"),
             Op::LoadPair { low, high, offset } => write!(f, "{low}, {high} = [{offset}..]"),
             Op::StorePair { low, high, offset } => write!(f, "[{offset}..] = {low}, {high}"),
             Op::StorePart { from, bytes, offset } => write!(f, "[{offset}..{}] = {from}", offset + i32::from(*bytes)),
             Op::Gather { dst, address, offset } => write!(f, "{dst} = [{address} + {offset}]"),
-            Op::Find {
+            Op::FindRecord {
                 dst,
                 address,
                 offset,
                 default,
             } => write!(f, "addresses {dst} = [{address} + {offset}] or Arrays[{default}]"),
-            Op::Ask { keys, ask } => write!(f, "ask for {keys} by {} of table {}", ask.shift, ask.number),
+            Op::PrefetchSlots { keys, prefetch } => write!(
+                f,
+                "prefetch slots of table {} for {keys} by {}",
+                prefetch.number, prefetch.shift
+            ),
             Op::Block { number, mask, rare } => {
                 let rare = if *rare { ", rare" } else { "" };
                 write!(f, "block {number} {{{mask}}}{rare}")
             }
             Op::End { number } => write!(f, "end {number}"),
-            Op::Nobody { mask } => write!(f, "{mask} = nobody"),
+            Op::EmptyMask { mask } => write!(f, "{mask} = none"),
             Op::Join { mask, from } => write!(f, "{mask} |= {from}"),
-            Op::Note { offset } => write!(f, "note {offset}"),
+            Op::Tally { offset } => write!(f, "tally {offset}"),
             Op::Leave { point } => write!(f, "leave for point {point}"),
-            Op::GiveUp => f.write_str("give up"),
+            Op::BailOut => f.write_str("bail out"),
         }
     }
 }

@@ -1,54 +1,56 @@
-//! What there is code for. Packets that get to anything else are given up, and run one by one from the segment's beginning: so nothing
-//! may have been done to them that would make that another beginning.
+//! Decides which blocks are compiled for eight packets, and where packets bail out.
+//!
+//! A packet that bails out is run again from the segment's start. So no block before it may have
+//! had side effects that a second run would observe or repeat.
 
-use super::flow::successors;
-use super::lower::leading_to;
+use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
+use super::flow::block_successors;
+use super::lower::blocks_leading_to;
 use super::op::Rows;
-use super::place::{Parameter, Place, Places, Region};
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 use std::collections::BTreeSet;
 
-/// Blocks whose packets are given up. `None`: all are.
-pub(super) fn ends(func: &Function, places: &mut Places<'_>) -> Option<BTreeSet<Block>> {
-    let mut ends = BTreeSet::new();
+/// The blocks at which packets bail out. `None`: all packets would.
+pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> Option<BTreeSet<Block>> {
+    let mut bailouts = BTreeSet::new();
     for block in func.layout.blocks() {
         if !func
             .layout
             .block_insts(block)
-            .all(|inst| is_supported(func, places, inst))
+            .all(|inst| is_supported(func, addresses, inst))
         {
-            ends.insert(block);
+            bailouts.insert(block);
         }
     }
-    // Who has done what cannot be done again must not be given up.
+    // Also blocks with side effects that lead to one of these.
     loop {
-        let before = ends.len();
-        let leading = leading_to(func, &ends);
+        let before = bailouts.len();
+        let leading = blocks_leading_to(func, &bailouts);
         for block in leading
             .iter()
-            .filter(|b| !ends.contains(b))
+            .filter(|b| !bailouts.contains(b))
             .copied()
             .collect::<Vec<_>>()
         {
-            if leaves_traces(func, places, block) {
-                ends.insert(block);
+            if has_side_effects(func, addresses, block) {
+                bailouts.insert(block);
             }
         }
-        if ends.len() == before {
+        if bailouts.len() == before {
             break;
         }
     }
     let entry = func.layout.entry_block()?;
-    (!ends.contains(&entry) && reaches_an_end(func, entry, &ends)).then_some(ends)
+    (!bailouts.contains(&entry) && can_leave(func, entry, &bailouts)).then_some(bailouts)
 }
 
-/// Whether some packets leave without being given up.
-fn reaches_an_end(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> bool {
+/// Whether some packets leave without bailing out.
+fn can_leave(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
     let mut seen = BTreeSet::from([entry]);
     let mut work = vec![entry];
     while let Some(block) = work.pop() {
-        let next = successors(func, block, ends);
-        if next.is_empty() && !ends.contains(&block) {
+        let next = block_successors(func, block, bailouts);
+        if next.is_empty() && !bailouts.contains(&block) {
             return true;
         }
         work.extend(next.into_iter().filter(|b| seen.insert(*b)));
@@ -56,52 +58,59 @@ fn reaches_an_end(func: &Function, entry: Block, ends: &BTreeSet<Block>) -> bool
     false
 }
 
-/// Whether a block does something to a packet that could be seen if it were run from the beginning. To count it a second time is to set
-/// the same bit; what is put together elsewhere is put there again.
-fn leaves_traces(func: &Function, places: &mut Places<'_>, block: Block) -> bool {
-    let stores: Vec<(Inst, Place)> = func
+/// Whether a block has side effects that a second run would observe. Tallying again sets the same
+/// bit, and headers are rebuilt again in the scratch area.
+fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block: Block) -> bool {
+    let stores: Vec<(Inst, MemoryOperand)> = func
         .layout
         .block_insts(block)
-        .filter_map(|inst| Some((inst, written(func, places, inst)?)))
+        .filter_map(|inst| Some((inst, written(func, addresses, inst)?)))
         .collect();
-    stores.into_iter().any(|(inst, place)| match place {
-        Place::Tally(_) | Place::Row(Rows::Tallies, _) | Place::Own(Region::Scratch, ..) => false,
-        Place::Row(Rows::Context, offset) => may_be_read_before(func, places, (block, inst), offset),
-        Place::Own(..) | Place::Environment(_) => true,
+    stores.into_iter().any(|(inst, operand)| match operand {
+        MemoryOperand::Tally(_)
+        | MemoryOperand::Row(Rows::Tallies, _)
+        | MemoryOperand::PerPacket(Region::Scratch, ..) => false,
+        MemoryOperand::Row(Rows::Context, offset) => may_be_read_before(func, addresses, (block, inst), offset),
+        MemoryOperand::PerPacket(..) | MemoryOperand::Environment(_) => true,
     })
 }
 
-fn written(func: &Function, places: &mut Places<'_>, inst: Inst) -> Option<Place> {
+fn written(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Option<MemoryOperand> {
     match func.dfg.insts[inst] {
-        InstructionData::Store { args, offset, .. } => places.place(args[1], offset.into()),
+        InstructionData::Store { args, offset, .. } => addresses.operand(args[1], offset.into()),
         _ => None,
     }
 }
 
-/// Whether a row is read on some way to where it is written.
-fn may_be_read_before(func: &Function, places: &mut Places<'_>, (block, at): (Block, Inst), offset: i32) -> bool {
+/// Whether a row is read on some path to where it is written.
+fn may_be_read_before(
+    func: &Function,
+    addresses: &mut AddressAnalysis<'_>,
+    (block, at): (Block, Inst),
+    offset: i32,
+) -> bool {
     let mut reads = |inst: Inst| match func.dfg.insts[inst] {
         InstructionData::Load {
             arg, offset: of_load, ..
-        } => places.place(arg, of_load.into()) == Some(Place::Row(Rows::Context, offset)),
+        } => addresses.operand(arg, of_load.into()) == Some(MemoryOperand::Row(Rows::Context, offset)),
         _ => false,
     };
     if func.layout.block_insts(block).take_while(|i| *i != at).any(&mut reads) {
         return true;
     }
-    let before = leading_to(func, &BTreeSet::from([block]));
+    let before = blocks_leading_to(func, &BTreeSet::from([block]));
     before.into_iter().any(|b| func.layout.block_insts(b).any(&mut reads))
 }
 
-/// Whether there is code for an instruction.
-fn is_supported(func: &Function, places: &mut Places<'_>, inst: Inst) -> bool {
+/// Whether an instruction can be lowered.
+fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let results = func.dfg.inst_results(inst);
     let are_numbers = results.iter().all(|v| is_number(func.dfg.value_type(*v)));
-    let is_note = is_note(func, places, inst);
-    // A slot's number and its bit are not there as such.
-    let is_special = |v: &Value| matches!(places.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
-    if !is_note && func.dfg.inst_values(inst).any(|v| is_special(&v)) {
+    let is_tally = is_tally(func, addresses, inst);
+    // The slot's number and its bit exist only per group.
+    let is_special = |v: &Value| matches!(addresses.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
+    if !is_tally && func.dfg.inst_values(inst).any(|v| is_special(&v)) {
         return false;
     }
     are_numbers
@@ -109,25 +118,29 @@ fn is_supported(func: &Function, places: &mut Places<'_>, inst: Inst) -> bool {
             InstructionData::Load {
                 opcode, arg, offset, ..
             } => {
-                let Some(bytes) = Places::access(opcode, func.dfg.value_type(results[0])) else {
+                let Some(bytes) = AddressAnalysis::access(opcode, func.dfg.value_type(results[0])) else {
                     return false;
                 };
-                match places.place(arg, offset.into()) {
-                    Some(Place::Own(Region::Packet | Region::Scratch | Region::PacketOrZeros, ..)) => true,
-                    Some(Place::Row(..) | Place::Environment(_) | Place::Own(..)) => bytes == 8,
-                    Some(Place::Tally(_)) | None => false,
+                match addresses.operand(arg, offset.into()) {
+                    Some(MemoryOperand::PerPacket(Region::Packet | Region::Scratch | Region::PacketOrZeros, ..)) => {
+                        true
+                    }
+                    Some(MemoryOperand::Row(..) | MemoryOperand::Environment(_) | MemoryOperand::PerPacket(..)) => {
+                        bytes == 8
+                    }
+                    Some(MemoryOperand::Tally(_)) | None => false,
                 }
             }
             InstructionData::Store {
                 opcode, args, offset, ..
             } => {
-                let Some(bytes) = Places::access(opcode, func.dfg.value_type(args[0])) else {
+                let Some(bytes) = AddressAnalysis::access(opcode, func.dfg.value_type(args[0])) else {
                     return false;
                 };
-                match places.place(args[1], offset.into()) {
-                    Some(Place::Row(..)) => bytes == 8,
-                    Some(Place::Tally(_)) => is_note,
-                    Some(Place::Own(Region::Packet | Region::Scratch, ..)) => true,
+                match addresses.operand(args[1], offset.into()) {
+                    Some(MemoryOperand::Row(..)) => bytes == 8,
+                    Some(MemoryOperand::Tally(_)) => is_tally,
+                    Some(MemoryOperand::PerPacket(Region::Packet | Region::Scratch, ..)) => true,
                     _ => false,
                 }
             }
@@ -153,9 +166,9 @@ fn is_supported(func: &Function, places: &mut Places<'_>, inst: Inst) -> bool {
                 | Opcode::Umax
                 | Opcode::Umin => true,
                 Opcode::Rotl | Opcode::Rotr => {
-                    // Rotating is done with words and their halves.
+                    // There are rotations of words and of their halves only.
                     let ty = func.dfg.value_type(args[0]);
-                    places.constant(args[1]).is_some() || opcode == Opcode::Rotl && ty.bits() >= 32
+                    addresses.constant(args[1]).is_some() || opcode == Opcode::Rotl && ty.bits() >= 32
                 }
                 _ => false,
             },
@@ -164,7 +177,7 @@ fn is_supported(func: &Function, places: &mut Places<'_>, inst: Inst) -> bool {
             InstructionData::Jump { .. } | InstructionData::Brif { .. } => true,
             InstructionData::MultiAry { opcode, .. } => {
                 let point = func.dfg.inst_args(inst).first();
-                opcode == Opcode::Return && point.is_some_and(|v| places.constant(*v).is_some())
+                opcode == Opcode::Return && point.is_some_and(|v| addresses.constant(*v).is_some())
             }
             _ => false,
         }
@@ -175,11 +188,11 @@ fn is_number(ty: Type) -> bool {
 }
 
 /// Whether an instruction adds the packet to a tally.
-fn is_note(func: &Function, places: &mut Places<'_>, inst: Inst) -> bool {
+fn is_tally(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> bool {
     match func.dfg.insts[inst] {
         InstructionData::Store { args, offset, .. } => {
-            places.parameter(args[0]) == Some(Parameter::Bit)
-                && matches!(places.place(args[1], offset.into()), Some(Place::Tally(_)))
+            addresses.parameter(args[0]) == Some(Parameter::Bit)
+                && matches!(addresses.operand(args[1], offset.into()), Some(MemoryOperand::Tally(_)))
         }
         _ => false,
     }

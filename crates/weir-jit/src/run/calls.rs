@@ -1,7 +1,7 @@
-//! What segments call.
+//! The runtime functions that segments call.
 //!
 //! Safety of every function here: a segment calls it while it runs, with the environment that it
-//! was given, and with numbers and addresses that the compiler has put into its code. So the
+//! received, and with numbers and addresses that the compiler put into its code. So the
 //! environment's pointers are valid, and the host and the argument area have no other user during
 //! the call.
 
@@ -13,23 +13,23 @@ use weir_ir::{Bits, Operand, ValueSetId};
 /// The type of a segment.
 pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64);
 
-/// The type of a segment for eight packets at a time: it gives back packets that are to be run by the other one.
+/// The type of a segment for eight packets at a time. It returns the packets that it bailed out of,
+/// which the other function runs.
 pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
 
 /// Words of a column of the context.
 ///
 /// # Safety
-/// `first` is a row's word of a slot, and `count` rows follow it.
+/// `first` is a row's word of a slot, and `count` rows begin there.
 unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
-    // SAFETY: as many rows follow the word, says the caller, each `PITCH` words after the one
-    // before.
+    // SAFETY: the caller guarantees that many rows, each `PITCH` words after the one before.
     (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
 }
 
 pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). The argument area has
-    // `argument_words`, which all sites fit in, and eight more. The slot's packet is as long as its
-    // row says, and the host has a shared reference to it while no code runs.
+    // `argument_words`, enough for each call site, and eight more. The slot's packet is as long as
+    // its row says, and the host has a shared reference to it while no code runs.
     unsafe {
         let env = &mut *env;
         let compiled = &*env.compiled;
@@ -52,7 +52,7 @@ pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, s
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
-/// An array, and which scalar of its cells: as code packs them.
+/// An array, and the number of a scalar of its cells, as code packs them.
 fn cell(which: u64) -> (usize, usize) {
     ((which >> 16) as usize, (which & 0xffff) as usize)
 }
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const 
 
 pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). `first` is the packet's
-    // column, in which the rows of the variables lie; narrow operands are in the argument area, one
+    // column, in which the rows of the variables lie. Narrow operands are in the argument area, one
     // word each.
     unsafe {
         let env = &*env;
@@ -143,16 +143,16 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
 }
 
 pub(crate) unsafe extern "C" fn varbit_store(_: *mut Env, from: *const u8, bits: u64, to: *mut u8) {
-    // SAFETY: code checked that the packet has these bits and the variable may have as many; the scratch area has
-    // room for every header at its longest.
+    // SAFETY: code checked that the packet has these bits, and that the variable may have that
+    // many. The scratch area has room for every header at its longest.
     unsafe { std::ptr::copy_nonoverlapping(from, to, (bits / 8) as usize) };
 }
 
-/// The sum of the 16-bit words of a varbit, in the machine's byte order; 0 only if all are.
+/// The sum of the 16-bit words of a varbit, in the machine's byte order. It is 0 only if all are.
 pub(crate) unsafe extern "C" fn varbit_sum(_: *mut Env, from: *const u8, bits: u64, at: u64) -> u64 {
     // SAFETY: code checked that the packet has these bits.
     let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
-    // The first bit is bit `at` of the sum: so many bits are missing to a whole word before it.
+    // The first bit is bit `at` of the sum: `lead` bits precede it in its 16-bit word.
     let lead = at % 16;
     if lead == 0 {
         let (words, rest) = bytes.as_chunks::<2>();

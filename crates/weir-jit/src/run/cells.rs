@@ -1,4 +1,4 @@
-//! Cells that code reads and writes itself.
+//! Cells of register arrays that code reads and writes directly.
 
 use super::Host;
 use crate::sites::CellArray;
@@ -6,37 +6,38 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_ir::pipeline::FlatCells;
 
-/// Cells of the host's that code reads and writes itself.
+/// The host's register arrays, as code accesses them.
 #[derive(Default)]
 pub(super) struct CellArrays {
-    /// Kept, so that they are there as long as code may look.
-    kept: Vec<Arc<[AtomicU64]>>,
-    /// Where they are and how many, as code is told.
-    pub(super) places: Vec<[usize; 2]>,
+    /// Keeps the cells allocated while code may access them.
+    owners: Vec<Arc<[AtomicU64]>>,
+    /// By array: the address of its cells, and how many there are. Code reads these.
+    pub(super) descriptors: Vec<[usize; 2]>,
 }
 
 impl CellArrays {
-    /// Takes what the host has now.
+    /// PrefetchQueue the host's current cells. Usually their address has not changed.
     #[inline]
-    pub(super) fn take(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
+    pub(super) fn refresh(&mut self, arrays: &[CellArray], host: &mut dyn Host) {
         for (number, array) in arrays.iter().enumerate() {
             let found = host.cells(array.array);
-            match (found, self.places.get(number)) {
+            match (found, self.descriptors.get(number)) {
                 (Some(cells), Some([address, _])) if cells.as_ptr().addr() == *address => {}
-                (found, _) => self.keep(number, found.cloned(), *array),
+                (found, _) => self.replace(number, found.cloned(), *array),
             }
         }
     }
 
-    /// Keeps cells. A host that has not as many as it said, if there ever is one, is not asked: nobody sees what is written.
+    /// Replaces an array. If the host has fewer cells than it declared, code gets an array of its
+    /// own instead, whose contents the host does not see.
     #[cold]
-    fn keep(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, array: CellArray) {
+    fn replace(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, array: CellArray) {
         let enough = cells.filter(|cells| cells.len() >= array.words);
         let cells = enough.unwrap_or_else(|| (0..array.words).map(|_| AtomicU64::new(0)).collect());
-        let many = (cells.len() / array.stride.max(1)).saturating_sub(FlatCells::SPARE as usize);
-        self.places.truncate(number);
-        self.kept.truncate(number);
-        self.places.push([cells.as_ptr().expose_provenance(), many]);
-        self.kept.push(cells);
+        let count = (cells.len() / array.stride.max(1)).saturating_sub(FlatCells::SPARE as usize);
+        self.descriptors.truncate(number);
+        self.owners.truncate(number);
+        self.descriptors.push([cells.as_ptr().expose_provenance(), count]);
+        self.owners.push(cells);
     }
 }

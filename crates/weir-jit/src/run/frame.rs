@@ -7,28 +7,29 @@ use std::ptr::NonNull;
 
 /// A packet in memory of its own, with room before and behind it.
 ///
-/// Sixteen bytes: a vector's frames are read twice per vector, for asking for the packets and for taking them in, and are in nobody's cache where there
-/// are many. So it has no slice of the memory and a place in it, only what is asked for.
+/// Sixteen bytes: a vector's frames are read twice per vector, to prefetch packets and to load
+/// them, and with many frames each read misses the caches. So there is no slice, only the address,
+/// the offset and the length.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Frame<'a> {
     packet: NonNull<u8>,
-    /// Bytes of the memory before it, and in the upper half those of the packet. As one word beside another they can be taken apart for several frames at once,
-    /// which two halves would not be.
-    room_and_length: u64,
+    /// The packet's offset in its memory, and its length in the upper half. As one word, beside
+    /// another word, they can be split for several frames at once by vector instructions.
+    offset_and_length: u64,
     memory: PhantomData<&'a mut [u8]>,
 }
 
 const _: () = assert!(size_of::<Frame<'_>>() == 16);
 
-// SAFETY: it is memory borrowed as a whole, as `&mut [u8]` is.
+// SAFETY: a frame is exclusively borrowed memory, as `&mut [u8]` is.
 unsafe impl Send for Frame<'_> {}
 // SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for Frame<'_> {}
 
 impl<'a> Frame<'a> {
-    /// The packet at `start` of the memory. `None` where the memory does not hold it and [`TAILROOM`] behind
-    /// it, or where it ends 4 GiB into the memory or later.
+    /// The packet at `start` of the memory. `None` if the memory is too short for it and
+    /// [`TAILROOM`] behind it, or if it ends 4 GiB into the memory or later.
     #[must_use]
     #[inline]
     pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
@@ -36,89 +37,92 @@ impl<'a> Frame<'a> {
         if end > memory.len() {
             return None;
         }
-        // So neither part is more, wherever in it the packet begins one day.
+        // So offset and length fit in 32 bits each, also after the packet's start moves.
         u32::try_from(start + length).ok()?;
         // SAFETY: `start` is not behind the memory's end.
         let packet = unsafe { NonNull::from(memory).cast::<u8>().add(start) };
         Some(Frame {
             packet,
-            room_and_length: together(start as u64, length as u64),
+            offset_and_length: pack(start as u64, length as u64),
             memory: PhantomData,
         })
     }
 
+    /// Its length in bytes.
+    #[must_use]
     #[inline]
-    fn length(&self) -> usize {
-        (self.room_and_length >> 32) as usize
+    pub fn length(&self) -> usize {
+        (self.offset_and_length >> 32) as usize
     }
 
-    fn room(&self) -> u64 {
-        self.room_and_length & u64::from(u32::MAX)
+    pub(super) fn offset(&self) -> u64 {
+        self.offset_and_length & u64::from(u32::MAX)
     }
 
     /// Its bytes.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: they are bytes of the memory that is borrowed.
+        // SAFETY: they are bytes of the borrowed memory.
         unsafe { std::slice::from_raw_parts(self.packet.as_ptr(), self.length()) }
     }
 
-    /// Its bytes, to be changed.
+    /// Its bytes, mutable.
     #[must_use]
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: they are bytes of the memory that is borrowed to be changed, and `self` is
-        // borrowed so, too.
+        // SAFETY: they are bytes of the exclusively borrowed memory, and `self` is borrowed
+        // exclusively, too.
         unsafe { std::slice::from_raw_parts_mut(self.packet.as_ptr(), self.length()) }
     }
 
-    /// Leaves out the first bytes.
+    /// Removes the first bytes.
     pub fn skip(&mut self, bytes: usize) {
         let bytes = bytes.min(self.length());
         let begin = self.packet.addr().get() + bytes;
-        // SAFETY: these are bytes of the packet, or none where it ends.
-        unsafe { self.put(begin as u64, (self.length() - bytes) as u64) };
+        // SAFETY: these are bytes of the packet, or none at its end.
+        unsafe { self.set_bounds(begin as u64, (self.length() - bytes) as u64) };
     }
 
-    /// It begins at this address now, and has so many bytes.
+    /// Sets the address where the packet begins, and its length.
     ///
     /// # Safety
-    /// They are bytes of the memory, and end less than 4 GiB into it.
+    /// These are bytes of the memory, and end less than 4 GiB into it.
     #[inline]
-    pub(super) unsafe fn put(&mut self, begin: u64, length: u64) {
-        let further = begin.wrapping_sub(self.packet.addr().get() as u64);
-        // SAFETY: the caller's promise; where it lies before, further is less than 0.
-        self.packet = unsafe { self.packet.offset(further as isize) };
-        self.room_and_length = together(self.room().wrapping_add(further), length);
+    pub(super) unsafe fn set_bounds(&mut self, begin: u64, length: u64) {
+        let distance = begin.wrapping_sub(self.packet.addr().get() as u64);
+        // SAFETY: the caller's promise. If the address is lower than before, the distance is
+        // negative.
+        self.packet = unsafe { self.packet.offset(distance as isize) };
+        self.offset_and_length = pack(self.offset().wrapping_add(distance), length);
     }
 
-    /// The address where it begins, and how long it is.
+    /// Its address and length.
     #[must_use]
     #[inline]
     pub fn address(&self) -> (*const u8, usize) {
         (self.packet.as_ptr(), self.length())
     }
 
-    /// The same, as code has it, which may write there.
+    /// Its address, for code that may write there, and its length.
     #[inline(always)]
     pub(super) fn words(&mut self) -> [u64; 2] {
-        [self.packet.as_ptr() as u64, self.room_and_length >> 32]
+        [self.packet.as_ptr() as u64, self.offset_and_length >> 32]
     }
 
-    /// Where it begins in its memory, and how long it is.
+    /// Its offset in its memory, and its length.
     #[must_use]
     #[inline]
-    pub fn place(&self) -> (usize, usize) {
-        (self.room() as usize, self.length())
+    pub fn offset_and_length(&self) -> (usize, usize) {
+        (self.offset() as usize, self.length())
     }
 }
 
-/// Both are less than 4 GiB.
+/// Packs two numbers below 4 GiB.
 #[inline(always)]
-fn together(room: u64, length: u64) -> u64 {
-    debug_assert!(room.max(length) <= u32::MAX.into());
-    length << 32 | room
+fn pack(offset: u64, length: u64) -> u64 {
+    debug_assert!(offset.max(length) <= u32::MAX.into());
+    length << 32 | offset
 }
 
 #[cfg(test)]
@@ -135,14 +139,17 @@ mod tests {
             panic!("there is room")
         };
         frame.skip(4);
-        assert_eq!((frame.bytes(), frame.place()), (&b"et"[..], (12, 2)));
+        assert_eq!((frame.bytes(), frame.offset_and_length()), (&b"et"[..], (12, 2)));
         frame.skip(9);
-        assert_eq!((frame.bytes(), frame.place()), (&b""[..], (14, 0)));
+        assert_eq!((frame.bytes(), frame.offset_and_length()), (&b""[..], (14, 0)));
         let begin = frame.address().0 as u64 - 14;
-        // SAFETY: it is where the memory begins, which has as many bytes.
-        unsafe { frame.put(begin, 14) };
+        // SAFETY: it is where the memory begins, which has at least 14 bytes.
+        unsafe { frame.set_bounds(begin, 14) };
         frame.bytes_mut()[..3].copy_from_slice(b"new");
-        assert_eq!((frame.bytes(), frame.place()), (&b"new\0\0\0\0\0packet"[..], (0, 14)));
+        assert_eq!(
+            (frame.bytes(), frame.offset_and_length()),
+            (&b"new\0\0\0\0\0packet"[..], (0, 14))
+        );
         assert_eq!(&memory[..8], b"new\0\0\0\0\0");
     }
 }

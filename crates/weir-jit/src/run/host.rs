@@ -9,48 +9,48 @@ use weir_table::fast::{ResultLayout, head};
 
 /// The callbacks of compiled code: externs, counters, cells and direct resources.
 pub trait Host {
-    /// An extern call. `false` ends the packet's way, where the call may do that.
+    /// An extern call. `false` drops the packet, if the call may do that.
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool;
 
     /// Counts the packet of a slot at an index of a counter
     /// ([`weir_ir::pipeline::CallKind::Count`]).
     fn count(&mut self, counter: usize, index: u64, slot: usize);
 
-    /// Counts the packets of many slots, as [`Host::count`] does for one.
+    /// Counts the packets of several slots, as [`Host::count`] does for one.
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>);
 
-    /// A scalar of a cell of an array ([`weir_ir::pipeline::CallKind::ReadCell`]).
+    /// Reads a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::ReadCell`]).
     fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64;
 
-    /// Sets a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::WriteCell`]).
+    /// Writes a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::WriteCell`]).
     fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64);
 
-    /// All cells of an array that [`weir_ir::pipeline::FlatCells`] are in, in as many words as it
-    /// says. They stay the same while a vector is run.
+    /// All cells of an array with [`weir_ir::pipeline::FlatCells`], with at least as many words as
+    /// that declares. They stay the same while a vector runs.
     fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>>;
 
-    /// Hashes bytes; the number of the algorithm is that of [`weir_ir::pipeline::CallKind::Hash`].
+    /// Hashes bytes. Algorithms are numbered as in [`weir_ir::pipeline::CallKind::Hash`].
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64;
 
-    /// Whether values are a member of the set: one per field, each in as many words as it needs and
-    /// at least one, the lowest first.
+    /// Whether values are a member of the set. One value per field, each in as many words as it
+    /// needs and at least one, the lowest word first.
     fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool;
 
-    /// A table was looked up for some packets. The host counts, runs direct resources, and resolves
-    /// entries that name no action.
+    /// Reports that a table was looked up for some packets. The host counts, executes direct
+    /// resources, and resolves entries that refer to members or groups.
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>);
 
-    /// A table was looked up for some packets: [`Host::looked_up`] follows, at once or when it is
-    /// certain who got there. What it reads then can be asked for now.
-    fn will_be_told(&mut self, _lookup: &LookedUp<'_>) {}
+    /// Reports that [`Host::looked_up`] will follow for these packets, at once or at the end of the
+    /// vector, perhaps for fewer of them. The host may prefetch the data that it will need.
+    fn prefetch_hits(&mut self, _lookup: &LookedUp<'_>) {}
 }
 
-/// Where packets are counted.
+/// The indexes at which packets are counted.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexes<'a> {
     /// All at the same index.
     Same(u64),
-    /// Each slot at its own.
+    /// Each slot at its own index.
     Each(&'a [u64]),
 }
 
@@ -62,29 +62,29 @@ pub struct LookedUp<'a> {
     pub active: u64,
     /// Slots that hit.
     pub hits: u64,
-    /// From the first key row on; word `w` of slot `i` is at `w * PITCH + i`. Selector keys follow
-    /// the table's own, each in whole words. Nothing where code has looked into the table by
-    /// itself, which it does with those of [`Options::plain`](crate::Options::plain) only.
+    /// The keys: word `w` of slot `i` is at `w * PITCH + i`. Selector keys follow the table's own,
+    /// each in whole words. Empty for lookups that code did inline, in tables of
+    /// [`Options::reorderable`](crate::Options::reorderable).
     pub keys: &'a [u64],
     pub(super) results: &'a mut [u64],
     pub(super) layout: &'a ResultLayout,
 }
 
 impl LookedUp<'_> {
-    /// Result rows, as [`weir_table::fast::ResultLayout`] says; heads only, of tables that code has
-    /// looked into by itself.
+    /// Result rows, as [`weir_table::fast::ResultLayout`] says; only heads for lookups that code
+    /// did inline.
     #[must_use]
     #[inline(always)]
     pub fn results(&self) -> &[u64] {
         self.results
     }
 
-    /// Gives a slot that hit another result: an action, by its index in the table, with its data.
-    /// The handle stays that of the entry. It is for entries that name members or groups.
+    /// Replaces the result of a slot that hit: an action, by its index in the table, with its data.
+    /// The handle stays that of the entry. For entries that refer to members or groups.
     ///
     /// # Panics
     /// There is no such slot or action, the data do not have the widths of the action's parameters,
-    /// or code has looked into the table by itself.
+    /// or code did the lookup inline.
     pub fn set_hit(&mut self, slot: usize, action: usize, data: &[Bits]) {
         assert!(slot < VECTOR, "a vector has {VECTOR} slots");
         let parameters = &self.layout.actions[action];

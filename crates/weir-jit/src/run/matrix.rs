@@ -2,27 +2,27 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Words that begin with a cache line, so that eight slots of a row are in one.
-pub(super) struct Matrix(Vec<Line>);
+/// Words aligned to a cache line, so that eight slots of a row share one.
+pub(super) struct ContextMatrix(Vec<CacheLine>);
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u64; 8]);
+struct CacheLine([u64; 8]);
 
-impl Matrix {
-    /// At least so many words, all 0.
+impl ContextMatrix {
+    /// At least this many words, all 0.
     pub fn new(words: usize) -> Self {
-        let mut lines = vec![Line([0; 8]); words.div_ceil(8)];
-        // Memory that nobody has written yet may not be there, and some processors take very long to find that out where they
-        // store none of a row's lanes.
+        let mut lines = vec![CacheLine([0; 8]); words.div_ceil(8)];
+        // Writes every page now. An untouched page may not be mapped, and a masked store with an
+        // empty mask to such a page is very slow on some processors.
         for line in &mut lines {
             line.0 = std::hint::black_box([0; 8]);
         }
-        Matrix(lines)
+        ContextMatrix(lines)
     }
 }
 
-impl Deref for Matrix {
+impl Deref for ContextMatrix {
     type Target = [u64];
 
     #[inline(always)]
@@ -33,7 +33,7 @@ impl Deref for Matrix {
     }
 }
 
-impl DerefMut for Matrix {
+impl DerefMut for ContextMatrix {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u64] {
         let words = self.0.len() * 8;

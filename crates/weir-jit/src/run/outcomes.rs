@@ -1,9 +1,9 @@
-//! What became of lookups that code has done by itself, in arrays.
+//! Finds the outcomes of lookups that code did inline, from the heads of their results.
 
 use crate::layout::{NOT_LOOKED_UP, VECTOR};
 use weir_table::fast::head;
 
-/// Of the slots of a mask, by the heads of their results: which were looked up, and which of them hit.
+/// The slots of a mask that were looked up, and those that hit, by the heads of their results.
 #[inline]
 pub(super) fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
     if mask.is_power_of_two() {
@@ -17,7 +17,7 @@ pub(super) fn outcomes(heads: &[u64], mask: u64) -> (u64, u64) {
     (active & mask, hits & active & mask)
 }
 
-/// The same of all slots.
+/// The same for all slots.
 #[inline]
 fn all_outcomes(heads: &[u64]) -> (u64, u64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -46,10 +46,10 @@ fn all_outcomes_widest(heads: &[u64; VECTOR]) -> (u64, u64) {
     use std::arch::x86_64::{_mm512_cmpneq_epi64_mask, _mm512_loadu_epi64, _mm512_set1_epi64, _mm512_test_epi64_mask};
     let (mut active, mut hits) = (0, 0);
     for (eight, at) in heads.as_chunks::<8>().0.iter().zip((0..).step_by(8)) {
-        // SAFETY: eight words.
+        // SAFETY: the chunk has eight words.
         let words = unsafe { _mm512_loadu_epi64(eight.as_ptr().cast()) };
-        let done = _mm512_cmpneq_epi64_mask(words, _mm512_set1_epi64(NOT_LOOKED_UP as i64));
-        active |= u64::from(done) << at;
+        let looked_up = _mm512_cmpneq_epi64_mask(words, _mm512_set1_epi64(NOT_LOOKED_UP as i64));
+        active |= u64::from(looked_up) << at;
         hits |= u64::from(_mm512_test_epi64_mask(words, _mm512_set1_epi64(head::HIT as i64))) << at;
     }
     (active, hits)
@@ -64,16 +64,16 @@ fn all_outcomes_wide(heads: &[u64; VECTOR]) -> (u64, u64) {
         _mm256_slli_epi64,
     };
     const TO_SIGN: i32 = head::HIT.leading_zeros() as i32;
-    let (mut waiting, mut hits) = (0, 0);
+    let (mut skipped, mut hits) = (0, 0);
     for (four, at) in heads.as_chunks::<4>().0.iter().zip((0..).step_by(4)) {
-        // SAFETY: four words.
+        // SAFETY: the chunk has four words.
         let words = unsafe { _mm256_loadu_si256(four.as_ptr().cast()) };
         let not_yet = _mm256_cmpeq_epi64(words, _mm256_set1_epi64x(NOT_LOOKED_UP as i64));
-        waiting |= (_mm256_movemask_pd(_mm256_castsi256_pd(not_yet)) as u64) << at;
+        skipped |= (_mm256_movemask_pd(_mm256_castsi256_pd(not_yet)) as u64) << at;
         let hit = _mm256_castsi256_pd(_mm256_slli_epi64::<TO_SIGN>(words));
         hits |= (_mm256_movemask_pd(hit) as u64) << at;
     }
-    (!waiting, hits)
+    (!skipped, hits)
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_count_if_they_got_there_and_hit_if_their_head_says_so() {
+    fn heads_decide_which_slots_were_looked_up_and_hit() {
         let kinds = [NOT_LOOKED_UP, head::HIT | 5, 7, 1 << 63, head::HIT];
         let heads: [u64; VECTOR] = std::array::from_fn(|i| kinds[i * i % 11 % kinds.len()]);
         for mask in [1, 1 << 1, 1 << 63, u64::MAX, 0x8421_0137_0000_ffff] {

@@ -1,10 +1,12 @@
-//! How fast controllers write into a switch that runs: the figure 3 of the RBFRT paper, with weir as the switch.
+//! How fast controllers write into a switch that runs: the figure 3 of the RBFRT paper, with weir
+//! as the switch.
 //!
-//! `cargo build --release && cargo bench -p weir-rbfrt-tests --bench control [-- --quick] [-- --out DIR]
-//! [-- --only METHOD]`
+//! `cargo build --release && cargo bench -p weir-rbfrt-tests --bench control [-- --quick] [-- --out
+//! DIR] [-- --only METHOD]`
 //!
-//! Entries of two keys go into the firewall `acl_firewall_tna` that `weir run` processes. Every method inserts the same entries
-//! in turn; before each the table is emptied. Medians of the rounds.
+//! Entries of two keys go into the firewall `acl_firewall_tna` that `weir run` processes. Every
+//! method inserts the same entries in turn; before each the table is emptied. Medians of the
+//! rounds.
 
 #![allow(clippy::print_stdout)]
 
@@ -245,7 +247,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(&by_tcp, &by_unix, rounds, out)
 }
 
-/// Inserts 100,000 entries again and again by methods of this name, or reads 1,000,000, for a profiler.
+/// Inserts 100,000 entries again and again by methods of this name, or reads 1,000,000, for a
+/// profiler.
 fn again(by_tcp: &Switch, by_unix: &Switch, name: &str) -> Result<(), Box<dyn Error>> {
     let bench = Bench::new(by_tcp, by_unix)?;
     if READS.contains(&name) {

@@ -24,7 +24,8 @@ pub(crate) enum Done {
     Absent,
 }
 
-/// What became of the changes of a batch, in order. All or nothing: those after the first failure are missing.
+/// What became of the changes of a batch, in order. All or nothing: those after the first failure
+/// are missing.
 pub(crate) type Outcomes = Vec<Result<Done, Refusal>>;
 
 /// The entry that a step inserts, if it can be taken.
@@ -43,9 +44,10 @@ fn take_entry(steps: &mut Items<'_, Step>, at: usize) -> Option<(NewEntry, Optio
 
 /// Makes the changes in order, those already refused aside.
 ///
-/// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone (`goes_on`), the
-/// first one takes everything back; and they go through no more of what is there than as many entries as `most`. Deleting what is not there
-/// need be no failure (`ignores_absent`).
+/// The whole is one step between two packet vectors of this replica. Unless failures are to be left
+/// alone (`goes_on`), the first one takes everything back; and they go through no more of what is
+/// there than as many entries as `most`. Deleting what is not there need be no failure
+/// (`ignores_absent`).
 pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,

@@ -1,4 +1,5 @@
-//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the program alone tells.
+//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the
+//! program alone tells.
 
 use super::cells::Patch;
 use super::entry::{self, Given};

@@ -1,4 +1,5 @@
-//! Who is there, and bound to which program: a state machine that hears what streams and requests say.
+//! Who is there, and bound to which program: a state machine that hears what streams and requests
+//! say.
 
 use super::SHARED;
 use crate::refusal::Refusal;
@@ -23,7 +24,8 @@ pub(crate) struct Client {
 pub(crate) struct Clients(BTreeMap<u32, Client>);
 
 impl Clients {
-    /// A stream says who it is. Whether it is new: a second word of the same stream changes nothing.
+    /// A stream says who it is. Whether it is new: a second word of the same stream changes
+    /// nothing.
     ///
     /// # Errors
     /// Another stream has this number.

@@ -9,8 +9,8 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_table::{Entry, EntryAction};
 
-/// The largest priority of the switch: BF Runtime's 0, which wins. P4Runtime shows the same entries with its own order, in which the
-/// larger number wins, and has 31 bits for it.
+/// The largest priority of the switch: BF Runtime's 0, which wins. P4Runtime shows the same entries
+/// with its own order, in which the larger number wins, and has 31 bits for it.
 const FIRST_PRIORITY: u32 = i32::MAX as u32;
 
 /// Entries whose table has ranks but no priority key.
@@ -220,7 +220,8 @@ pub(crate) enum Given {
     Nothing,
     /// This one.
     Action(EntryAction),
-    /// This one, where parameters that are missing are those of the entry, if it has the same action.
+    /// This one, where parameters that are missing are those of the entry, if it has the same
+    /// action.
     Part(usize, Vec<Option<Bits>>),
 }
 

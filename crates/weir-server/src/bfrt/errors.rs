@@ -1,7 +1,7 @@
 //! What clients are told of refusals.
 //!
-//! Of a batch, every update has an `Error` in the status's details, up to the last one that failed; those that went well are all
-//! zero. A read is the same, by its entities.
+//! Of a batch, every update has an `Error` in the status's details, up to the last one that failed;
+//! those that went well are all zero. A read is the same, by its entities.
 
 use super::change::Step;
 use super::schema::Schema;
@@ -16,7 +16,8 @@ use weir_proto::prost_types::Any;
 
 /// How details are marked in a `google.protobuf.Any`.
 const ERROR_URL: &str = "type.googleapis.com/bfrt_proto.Error";
-/// Failures of one request whose reason is told in full; of further ones there is what hardware tells.
+/// Failures of one request whose reason is told in full; of further ones there is what hardware
+/// tells.
 const REASONS: usize = 64;
 /// Failures of one request that are told in words at all: no trailer has room for more.
 const WORDS: usize = 1 << 17;
@@ -65,7 +66,8 @@ impl Reporter {
         Reporter { told: 0 }
     }
 
-    /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first few.
+    /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first
+    /// few.
     pub fn error(&mut self, what: &str, table: &str, refusal: &Refusal) -> pb::Error {
         let canonical_code = code(refusal.cause) as i32;
         if self.told >= WORDS {
@@ -102,10 +104,12 @@ impl Reporter {
     }
 }
 
-/// The status of a request of which some parts failed: `errors` are those of all parts up to the last that failed.
+/// The status of a request of which some parts failed: `errors` are those of all parts up to the
+/// last that failed.
 ///
-/// Where they take more than `limit` bytes, they are cut: the first messages stay, later ones lose theirs, and in the end
-/// only the first errors are told; where none of these has failed, the first that has, [alone].
+/// Where they take more than `limit` bytes, they are cut: the first messages stay, later ones lose
+/// theirs, and in the end only the first errors are told; where none of these has failed, the first
+/// that has, [alone].
 pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usize) -> Status {
     let last = errors.iter().rposition(|e| e.canonical_code != 0);
     errors.truncate(last.map_or(0, |l| l + 1));
@@ -155,7 +159,8 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
     Status::with_details(Code::Unknown, message, Bytes::from(status.encode_to_vec()))
 }
 
-/// The error of a part that is told without those before it, for which there is no room: it has its number in its message.
+/// The error of a part that is told without those before it, for which there is no room: it has its
+/// number in its message.
 pub(crate) fn alone(at: usize, error: pb::Error) -> pb::Error {
     let message = format!("number {at}: {}", error.message);
     pb::Error { message, ..error }

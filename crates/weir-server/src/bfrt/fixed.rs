@@ -1,8 +1,8 @@
 //! Tables that every device has: ports, replication, mirror sessions, packet generators, the device
 //! itself. And those of custom CRCs, for programs that hash by them.
 //!
-//! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED: whoever gives weir these
-//! attaches a module here, for its [`Fixed`].
+//! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED:
+//! whoever gives weir these attaches a module here, for its [`Fixed`].
 
 pub(crate) mod custom_crc;
 pub(crate) mod device;
@@ -341,7 +341,8 @@ pub(crate) struct Source<'a> {
     pub pipe: Option<u32>,
 }
 
-/// Entries of a fixed table, none of which is made before it is asked for: there may be very many, and long ones.
+/// Entries of a fixed table, none of which is made before it is asked for: there may be very many,
+/// and long ones.
 pub(crate) struct Rows<'a> {
     /// Where they are, in ascending order.
     pub places: Box<dyn Iterator<Item = u64> + 'a>,

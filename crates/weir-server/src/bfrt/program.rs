@@ -1,4 +1,5 @@
-//! A program as BF Runtime's clients know it: its name, what describes it, and what came along with it.
+//! A program as BF Runtime's clients know it: its name, what describes it, and what came along with
+//! it.
 
 use super::schema::{self, Schema};
 use crate::refusal::Refusal;

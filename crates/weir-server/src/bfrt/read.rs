@@ -1,6 +1,7 @@
 //! What an entity of a `ReadRequest` finds.
 //!
-//! It is read in portions, each within one step of the switch: [`Query::read`] goes on where the last portion ended.
+//! It is read in portions, each within one step of the switch: [`Query::read`] goes on where the
+//! last portion ended.
 
 mod entries;
 mod objects;
@@ -94,7 +95,8 @@ pub(crate) enum Found {
     Rows(Rows),
 }
 
-/// Bytes of [`Found::Rows`], with one entry more at most: little beside a message of an answer that takes several.
+/// Bytes of [`Found::Rows`], with one entry more at most: little beside a message of an answer that
+/// takes several.
 const MANY: usize = 64 << 10;
 
 /// Entities found so far.

@@ -1,5 +1,5 @@
-//! A program and its device as BF Runtime names them: the numbers of `bfrt.json`, resolved to the switch's tables and externs
-//! once.
+//! A program and its device as BF Runtime names them: the numbers of `bfrt.json`, resolved to the
+//! switch's tables and externs once.
 
 mod build;
 
@@ -18,13 +18,15 @@ pub(crate) enum Role {
     CounterBytes,
     /// Packets.
     CounterPackets,
-    /// A rate or burst of a meter: the committed rate, the peak rate, the committed burst and the peak burst are 0 to 3.
+    /// A rate or burst of a meter: the committed rate, the peak rate, the committed burst and the
+    /// peak burst are 0 to 3.
     Meter(usize),
     /// A scalar of a register: which of the table's registers, and which scalar of its cells.
     Register(usize, usize),
     /// A parameter of a low-pass filter: type, gain, decay, scale are 0 to 3.
     Lpf(usize),
-    /// A parameter of early random drop: time constant, lower and upper threshold, probability are 0 to 3.
+    /// A parameter of early random drop: time constant, lower and upper threshold, probability are
+    /// 0 to 3.
     Wred(usize),
     /// After how many ms without a hit an entry is idle.
     Ttl,
@@ -79,7 +81,8 @@ pub(crate) struct Param {
 pub(crate) struct Action {
     pub id: u32,
     pub name: String,
-    /// Its number in the switch's table; in a profile, its number in each of the profile's instances.
+    /// Its number in the switch's table; in a profile, its number in each of the profile's
+    /// instances.
     pub numbers: Vec<usize>,
     pub params: Vec<Param>,
     /// Fields of a fixed table's action.

@@ -157,7 +157,8 @@ pub struct BfRuntime {
 impl BfRuntime {
     /// A server of a device that others may serve, too.
     ///
-    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the server.
+    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the
+    /// server.
     #[must_use]
     pub fn on(device: &Arc<Device>, config: Config) -> Self {
         let kept = device.setting(ATTRIBUTES).map(Attributes::of_kept);

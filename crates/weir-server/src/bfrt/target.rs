@@ -1,8 +1,9 @@
 //! Which part of the device a request means.
 //!
-//! A control plane sees one pipe: those that share a program share its tables, registers and counters. So a target can mean one of
-//! them only where that makes no difference: pipe 0, of a switch all of whose ports are there. Only packet generators are in as many
-//! pipes as the chip has.
+//! A control plane sees one pipe: those that share a program share its tables, registers and
+//! counters. So a target can mean one of them only where that makes no difference: pipe 0, of a
+//! switch all of whose ports are there. Only packet generators are in as many pipes as the chip
+//! has.
 
 use super::schema::{Kind, Table};
 use crate::refusal::Refusal;
@@ -59,7 +60,8 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
-    /// Whether an attribute asks for what there is: all directions and parsers have the same, and all pipes, unless there is but one.
+    /// Whether an attribute asks for what there is: all directions and parsers have the same, and
+    /// all pipes, unless there is but one.
     ///
     /// # Errors
     /// It asks for another scope.

@@ -1,6 +1,7 @@
 //! Values of keys and data: what their types are, and how they travel.
 //!
-//! Numbers are big-endian in exactly as many bytes as their type needs; unused bits of the first byte are zero.
+//! Numbers are big-endian in exactly as many bytes as their type needs; unused bits of the first
+//! byte are zero.
 
 use crate::refusal::Refusal;
 use prost::bytes::Bytes;

@@ -1,8 +1,9 @@
-//! Updates of entries read straight from the wire: no message is made of what a large batch mostly consists of.
+//! Updates of entries read straight from the wire: no message is made of what a large batch mostly
+//! consists of.
 //!
-//! Only plain updates are read here: an entry of a table whose entries have actions, by its key, with all parameters of the action and nothing
-//! else. Whatever is otherwise, and all that is wrong, is left to the messages (`change::decode`), which find the same
-//! and say what is wrong.
+//! Only plain updates are read here: an entry of a table whose entries have actions, by its key,
+//! with all parameters of the action and nothing else. Whatever is otherwise, and all that is
+//! wrong, is left to the messages (`change::decode`), which find the same and say what is wrong.
 
 mod shape;
 
@@ -29,7 +30,8 @@ const ATTRIBUTE: u32 = 3;
 
 /// Reads the updates of a request.
 ///
-/// Those of a large batch are alike but for their values, so whoever has read one knows where the values of the next ones are.
+/// Those of a large batch are alike but for their values, so whoever has read one knows where the
+/// values of the next ones are.
 #[derive(Default)]
 pub(crate) struct Reader {
     shapes: Vec<Shape>,
@@ -77,7 +79,8 @@ struct Plain<'a> {
     action: Option<usize>,
     /// Lengths of prefixes of the keys that have one, in the keys' order.
     prefixes: SmallVec<[u32; 2]>,
-    /// Values and masks, low and high ends of all keys in their order, the priority if there is one, and parameters in their order.
+    /// Values and masks, low and high ends of all keys in their order, the priority if there is
+    /// one, and parameters in their order.
     values: SmallVec<[&'a [u8]; 8]>,
 }
 
@@ -190,7 +193,8 @@ fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
     })
 }
 
-/// Whether any of the updates may change what the server keeps itself: attributes of tables and settings of ports.
+/// Whether any of the updates may change what the server keeps itself: attributes of tables and
+/// settings of ports.
 pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut known: Option<Settled<'a>> = None;
     for update in updates {
@@ -206,8 +210,9 @@ pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a
     false
 }
 
-/// An update that is about a table whose entries are the program's own, and what of it says so: its fields, each there once, up to the
-/// contents of the key, and those around the contents of the data.
+/// An update that is about a table whose entries are the program's own, and what of it says so: its
+/// fields, each there once, up to the contents of the key, and those around the contents of the
+/// data.
 struct Settled<'a> {
     update: &'a [u8],
     key: usize,
@@ -261,8 +266,8 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
     })
 }
 
-/// Whether an update may change what the server keeps itself. Of fields that are there twice the last counts, or both are joined: such
-/// updates may.
+/// Whether an update may change what the server keeps itself. Of fields that are there twice the
+/// last counts, or both are joined: such updates may.
 fn may_set(schema: &Schema, update: &[u8]) -> bool {
     let asks = || {
         let [_, entity] = slots::<2>(update)?;
@@ -567,7 +572,8 @@ mod tests {
         let step = change::decode(&schema, &Scopes::default(), None, &decoded);
         assert_eq!(step.table, schema.place(port).ok());
         assert!(may_set(&schema, &renamed) && settled(&schema, &renamed).is_none());
-        // The one that may not goes before each of them, and before itself with other bytes and another length.
+        // The one that may not goes before each of them, and before itself with other bytes and
+        // another length.
         let of = |update: &[u8]| {
             let harmless = all[2].0.as_slice();
             may_any_set(&schema, [harmless, harmless, update].into_iter())

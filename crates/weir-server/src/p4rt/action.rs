@@ -1,4 +1,5 @@
-//! What entries do (specification, sections "Action Specification", "One Shot Action Selector Programming").
+//! What entries do (specification, sections "Action Specification", "One Shot Action Selector
+//! Programming").
 
 use super::bytes;
 use super::refusal::Refusal;
@@ -106,7 +107,8 @@ pub fn weight(given: i32) -> Result<u32, Refusal> {
     weight.ok_or_else(|| Refusal::malformed(format!("a member has the weight {given}; weights are 1 or more")))
 }
 
-/// What an entry's one-shot set says besides its members, and the entry's metadata, as the switch's note.
+/// What an entry's one-shot set says besides its members, and the entry's metadata, as the switch's
+/// note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
     mode: u8,
@@ -284,8 +286,8 @@ pub fn encode_call(actions: &[Action], call: &ActionCall) -> pb::Action {
     }
 }
 
-/// Whether an entry's action executes a direct resource of its table; of an action set, whether one of its actions does. Without
-/// an action, and where members have the actions, it may.
+/// Whether an entry's action executes a direct resource of its table; of an action set, whether one
+/// of its actions does. Without an action, and where members have the actions, it may.
 #[must_use]
 pub fn executes(table: &Table, given: Option<&pb::TableAction>, resource: ExternId) -> bool {
     let does = |action: &pb::Action| {

@@ -10,8 +10,9 @@ use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, Tab
 
 /// Makes the changes in order, those already refused aside, and says what became of each.
 ///
-/// The whole is one step between two packet vectors of this replica. Unless failures are to be left alone
-/// (`CONTINUE_ON_ERROR`), the first one takes everything back; and they go through no more of what is there than as many entries as `most`.
+/// The whole is one step between two packet vectors of this replica. Unless failures are to be left
+/// alone (`CONTINUE_ON_ERROR`), the first one takes everything back; and they go through no more of
+/// what is there than as many entries as `most`.
 pub fn apply_all(
     switch: &mut Switch,
     replica: usize,
@@ -205,8 +206,8 @@ fn check_before(before: Before, is_there: bool, what: &str, id: u32) -> Result<(
     }
 }
 
-/// A selector's tables are filled either by members and groups or by action sets (specification, section "One Shot Action
-/// Selector Programming"). Since all entries are of one sort, one tells.
+/// A selector's tables are filled either by members and groups or by action sets (specification,
+/// section "One Shot Action Selector Programming"). Since all entries are of one sort, one tells.
 pub(crate) fn check_style(switch: &Switch, table: TableId, action: &EntryAction) -> Result<(), Refusal> {
     let spec = switch.table_state(table)?.table.spec();
     let Implementation::Selector(instance) = spec.implementation else {

@@ -1,5 +1,5 @@
-//! Who is primary: a state machine that hears what streams say and answers who is to be told what (specification, section
-//! "Client Arbitration and Controller Replication").
+//! Who is primary: a state machine that hears what streams say and answers who is to be told what
+//! (specification, section "Client Arbitration and Controller Replication").
 //!
 //! It does no I/O and knows no time.
 
@@ -21,8 +21,8 @@ pub type Election = u128;
 /// How many times as many roles without streams are remembered as there may be with streams.
 pub const FORMER: usize = 16;
 
-/// Of so many roles without streams, those that left last, what they may do is remembered, too: who only reads goes on while its controller
-/// comes back. A config takes up to 128 KiB.
+/// Of so many roles without streams, those that left last, what they may do is remembered, too: who
+/// only reads goes on while its controller comes back. A config takes up to 128 KiB.
 const SCOPES: usize = 64;
 
 /// Bytes of a role's name: names are kept.
@@ -33,7 +33,8 @@ const LONGEST_NAME: usize = 1024;
 pub struct Limits {
     /// Streams of one role.
     pub streams_per_role: usize,
-    /// Roles that have streams, and the default one. Of [`FORMER`] times as many others the highest election id is remembered.
+    /// Roles that have streams, and the default one. Of [`FORMER`] times as many others the highest
+    /// election id is remembered.
     pub roles: usize,
 }
 
@@ -244,10 +245,12 @@ impl Arbitration {
         }
     }
 
-    /// Remembers the highest election id of a role that has no streams any more, if it ever had one, and what it may do.
+    /// Remembers the highest election id of a role that has no streams any more, if it ever had
+    /// one, and what it may do.
     ///
-    /// Where there are too many, that which has been without streams for longest is forgotten. Otherwise whoever opens streams for one role
-    /// after the other would keep everybody else from new ones.
+    /// Where there are too many, that which has been without streams for longest is forgotten.
+    /// Otherwise whoever opens streams for one role after the other would keep everybody else from
+    /// new ones.
     fn remember(&mut self, role: String, highest: Option<Election>, scope: Arc<Scope>) {
         let Some(highest) = highest else { return };
         if self.former.len() >= self.limits.roles.saturating_mul(FORMER) {

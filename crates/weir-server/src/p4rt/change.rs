@@ -1,4 +1,5 @@
-//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the program alone tells.
+//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the
+//! program alone tells.
 
 use super::refusal::Refusal;
 use super::schema::{Schema, Table};
@@ -320,7 +321,8 @@ fn direct(table: &Table, entry: &pb::TableEntry) -> Result<Direct, Refusal> {
     Ok(Direct { counter, meter })
 }
 
-/// A value for a direct resource is given only where some action of the entry executes it: else it would do nothing.
+/// A value for a direct resource is given only where some action of the entry executes it: else it
+/// would do nothing.
 fn check_executed(table: &Table, entry: &pb::TableEntry) -> Result<(), Refusal> {
     let given = [
         (
@@ -344,7 +346,8 @@ fn check_executed(table: &Table, entry: &pb::TableEntry) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// What an entry says of direct resources that its action does not execute, taken out of it: updates of those.
+/// What an entry says of direct resources that its action does not execute, taken out of it:
+/// updates of those.
 pub fn take_dormant(schema: &Schema, entry: &mut pb::TableEntry) -> Vec<Entity> {
     let Ok(table) = schema.table(entry.table_id) else {
         return Vec::new();

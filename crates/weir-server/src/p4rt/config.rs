@@ -7,67 +7,79 @@ use std::time::Duration;
 /// How a P4Runtime server listens and what it takes.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it listens. The default is port 9559 of the loopback interface; whoever opens it to a network should set
-    /// `tls`, too.
+    /// Where it listens. The default is port 9559 of the loopback interface; whoever opens it to a
+    /// network should set `tls`, too.
     pub listen: SocketAddr,
     /// Transport security; none by default.
     pub tls: Option<Tls>,
     /// The number of the device. Requests may also say 0 for it.
     pub device_id: u64,
-    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default 256 MiB, as batches may be
-    /// large. Whatever it is, a Read has at most 16 MiB, and all but Reads, Writes and programs 4 MiB.
+    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default
+    /// 256 MiB, as batches may be large. Whatever it is, a Read has at most 16 MiB, and all but
+    /// Reads, Writes and programs 4 MiB.
     pub max_message_bytes: usize,
-    /// Bytes of all messages that are being received, or whose requests are not done, default 1 GiB; never less than the longest
-    /// message. Short messages that come in one piece do not count. A message counts with the length that it claims from its beginning,
-    /// as room is made for it; one for which there is none is RESOURCE_EXHAUSTED. One connection has at most a quarter, or one message,
-    /// and an eighth is for messages of less than 1 MiB.
+    /// Bytes of all messages that are being received, or whose requests are not done, default 1
+    /// GiB; never less than the longest message. Short messages that come in one piece do not
+    /// count. A message counts with the length that it claims from its beginning, as room is made
+    /// for it; one for which there is none is RESOURCE_EXHAUSTED. One connection has at most a
+    /// quarter, or one message, and an eighth is for messages of less than 1 MiB.
     pub max_request_bytes: usize,
-    /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second; default 30 s, so 30 MiB. Otherwise the
-    /// request is DEADLINE_EXCEEDED. While others are refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of
-    /// the message.
+    /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second;
+    /// default 30 s, so 30 MiB. Otherwise the request is DEADLINE_EXCEEDED. While others are
+    /// refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of the
+    /// message.
     pub request_patience: Duration,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
-    /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536: packets wait until all of it is
-    /// done. One of an entry with masks or ranges counts 64, a multicast group as many as it has replicas.
-    /// What it goes through that is there, such as the entries of a table that is cleared, is bounded by as much.
+    /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536:
+    /// packets wait until all of it is done. One of an entry with masks or ranges counts 64, a
+    /// multicast group as many as it has replicas. What it goes through that is there, such as the
+    /// entries of a table that is cleared, is bounded by as much.
     pub max_atomic_updates: usize,
     /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
-    /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024. A group counts as many as it has
-    /// members or replicas, and 64 bytes of metadata as one.
+    /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
+    /// A group counts as many as it has members or replicas, and 64 bytes of metadata as one.
     pub read_chunk: usize,
-    /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on, no Write begins.
+    /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on,
+    /// no Write begins.
     pub read_ahead: usize,
-    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in all, as long again and a second for
-    /// each 50,000 entries. Then it is told ABORTED, and so is a Read that has kept others waiting to write for so long.
+    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in
+    /// all, as long again and a second for each 50,000 entries. Then it is told ABORTED, and so is
+    /// a Read that has kept others waiting to write for so long.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,
     /// Streams of one role, default 16.
     pub max_streams_per_role: usize,
-    /// Roles that have streams, default 256. Of 16 times as many others the highest election id is remembered.
+    /// Roles that have streams, default 256. Of 16 times as many others the highest election id is
+    /// remembered.
     pub max_roles: usize,
-    /// Messages that wait for a slow stream, default 1024. Further packets, digests and notifications are lost; a stream that
-    /// cannot be told who is primary is ended.
+    /// Messages that wait for a slow stream, default 1024. Further packets, digests and
+    /// notifications are lost; a stream that cannot be told who is primary is ended.
     pub stream_queue: usize,
-    /// Connections at a time, default 1024; never more than a third of the files that the process may open. For a further one that is
-    /// ended which has had no request or stream for longest; where all have one, it is closed itself.
+    /// Connections at a time, default 1024; never more than a third of the files that the process
+    /// may open. For a further one that is ended which has had no request or stream for longest;
+    /// where all have one, it is closed itself.
     pub max_connections: usize,
-    /// How long a connection is silent before the client is asked whether it is there, default 30 s. It has 20 s to answer. For TLS
-    /// and the beginning of HTTP/2 it has the time of the silence.
+    /// How long a connection is silent before the client is asked whether it is there, default 30
+    /// s. It has 20 s to answer. For TLS and the beginning of HTTP/2 it has the time of the
+    /// silence.
     pub keepalive: Duration,
     /// Requests that are processed at a time on one connection, default 256.
     pub max_requests_per_connection: usize,
-    /// Trailer with error details in bytes that clients with the defaults of gRPC take, default 8 KiB. Where the details are
-    /// larger, their messages are cut, then left out; see [`batch_status`](super::batch_status). A client that takes more
-    /// may say so by the field `weir-max-error-bytes` in the metadata of its request.
+    /// Trailer with error details in bytes that clients with the defaults of gRPC take, default 8
+    /// KiB. Where the details are larger, their messages are cut, then left out; see
+    /// [`batch_status`](super::batch_status). A client that takes more may say so by the field
+    /// `weir-max-error-bytes` in the metadata of its request.
     pub small_error_bytes: usize,
     /// Largest trailer that is ever sent, default 16 MiB.
     pub max_error_bytes: usize,
-    /// How often the switch is asked for digests, default 5 ms. It is not asked where none are wanted.
+    /// How often the switch is asked for digests, default 5 ms. It is not asked where none are
+    /// wanted.
     pub digest_interval: Duration,
-    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no table has any.
+    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no
+    /// table has any.
     pub idle_interval: Duration,
     /// Packets that wait to become packet-ins, default 1024.
     pub packet_queue: usize,

@@ -1,5 +1,6 @@
-//! Values of any type as `P4Data` (specification, section "Representation of Arbitrary P4 Types"), from and to the scalars
-//! that the switch keeps of them: those of [`weir_arch::scalars`], in that order.
+//! Values of any type as `P4Data` (specification, section "Representation of Arbitrary P4 Types"),
+//! from and to the scalars that the switch keeps of them: those of [`weir_arch::scalars`], in that
+//! order.
 
 use super::bytes;
 use super::digest::Message;
@@ -130,7 +131,8 @@ fn describe(ty: &TypeSpec) -> String {
     }
 }
 
-/// A value of its scalars; missing ones are zero. Headers are valid: what a cell holds is their fields.
+/// A value of its scalars; missing ones are zero. Headers are valid: what a cell holds is their
+/// fields.
 #[must_use]
 pub fn encode(ty: &TypeSpec, scalars: &[Bits], errors: &[String]) -> pb::P4Data {
     let mut parts = Parts {
@@ -152,7 +154,8 @@ pub fn encode_message(ty: &TypeSpec, message: &Message, errors: &[String]) -> pb
     parts.value(ty)
 }
 
-/// Whether cells of a register can be told: they keep neither which header of a union is valid nor how long a varbit is.
+/// Whether cells of a register can be told: they keep neither which header of a union is valid nor
+/// how long a varbit is.
 ///
 /// # Errors
 /// They cannot.

@@ -1,5 +1,5 @@
-//! Digests on their way to the controller: a state machine that is given messages, acknowledgements and the time, and answers
-//! with lists to send (specification, section "DigestEntry").
+//! Digests on their way to the controller: a state machine that is given messages, acknowledgements
+//! and the time, and answers with lists to send (specification, section "DigestEntry").
 
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;

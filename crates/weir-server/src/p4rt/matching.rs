@@ -56,7 +56,8 @@ fn of_message(given: &FieldMatchType) -> Given<'_> {
 /// One match per field, in the order of the fields. A field that is left out matches anything.
 ///
 /// # Errors
-/// A field is unknown, given twice, of another kind, not canonical, or missing where it must be given.
+/// A field is unknown, given twice, of another kind, not canonical, or missing where it must be
+/// given.
 pub fn decode_given(fields: &[Field], given: &[(u32, Option<Given<'_>>)]) -> Result<Vec<KeyMatch>, Refusal> {
     let mut used = 0;
     let mut matches = Vec::with_capacity(fields.len());

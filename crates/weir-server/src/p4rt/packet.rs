@@ -1,4 +1,5 @@
-//! Packets to and from the controller (specification, sections "ControllerPacketMetadata" and "Packet I/O").
+//! Packets to and from the controller (specification, sections "ControllerPacketMetadata" and
+//! "Packet I/O").
 
 use super::refusal::Refusal;
 use super::translation::{Codec, Dictionaries};
@@ -7,7 +8,8 @@ use weir_ir::{AnnotationBody, Bits, HeaderType, Program};
 use weir_proto::p4::config::v1 as config;
 use weir_proto::p4::v1 as pb;
 
-/// The header that the program puts before packets to the controller, or expects before those from it.
+/// The header that the program puts before packets to the controller, or expects before those from
+/// it.
 #[derive(Debug)]
 pub struct PacketHeader {
     fields: Vec<HeaderField>,

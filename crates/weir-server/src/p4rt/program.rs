@@ -1,5 +1,5 @@
-//! A forwarding pipeline config: what `p4_device_config` may be, and whether it is what its P4Info says
-//! (specification, section "P4 Forwarding-Pipeline Configuration").
+//! A forwarding pipeline config: what `p4_device_config` may be, and whether it is what its P4Info
+//! says (specification, section "P4 Forwarding-Pipeline Configuration").
 
 use super::refusal::Refusal;
 use super::schema::Schema;
@@ -35,7 +35,8 @@ fn info_of(program: &Program) -> Result<config::P4Info, Refusal> {
 }
 
 impl Loaded {
-    /// A program that runs without a client of P4Runtime having loaded it; `name` is what BF Runtime calls it.
+    /// A program that runs without a client of P4Runtime having loaded it; `name` is what BF
+    /// Runtime calls it.
     ///
     /// # Errors
     /// It has no P4Info.
@@ -89,7 +90,8 @@ impl Loaded {
     }
 }
 
-/// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, or nothing for the one that runs.
+/// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, or nothing for
+/// the one that runs.
 pub(crate) fn program(
     bytes: &[u8],
     running: Option<&Loaded>,
@@ -192,7 +194,8 @@ fn first_difference<T: PartialEq>(
     }
 }
 
-/// A P4Info without what requests do not depend on: texts, annotations, and what compilers have not always written.
+/// A P4Info without what requests do not depend on: texts, annotations, and what compilers have not
+/// always written.
 fn essentials(info: &config::P4Info) -> config::P4Info {
     let mut info = info.clone();
     let plain = |preamble: &mut Option<config::Preamble>| {

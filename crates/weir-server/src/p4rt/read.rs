@@ -1,7 +1,8 @@
-//! What a query of a `ReadRequest` finds (specification, sections "Wildcard Reads" and those of the entities).
+//! What a query of a `ReadRequest` finds (specification, sections "Wildcard Reads" and those of the
+//! entities).
 //!
-//! A query is read in portions, each within one step of the switch: [`Reader::read`] goes on where the last portion
-//! ended.
+//! A query is read in portions, each within one step of the switch: [`Reader::read`] goes on where
+//! the last portion ended.
 
 mod cost;
 mod entries;
@@ -293,8 +294,9 @@ impl Reader<'_> {
         })
     }
 
-    /// What of action profiles a query is about: `wanted` are the numbers that it gives of the profile and of the `what`, 0
-    /// for any. `get` is the one of a profile with a number, `all` are all of them with their numbers in ascending order.
+    /// What of action profiles a query is about: `wanted` are the numbers that it gives of the
+    /// profile and of the `what`, 0 for any. `get` is the one of a profile with a number, `all` are
+    /// all of them with their numbers in ascending order.
     fn of_profiles<'s, T: 's, I: Iterator<Item = (u32, &'s T)>>(
         &'s self,
         (wanted_profile, wanted, what): (u32, u32, &str),

@@ -60,7 +60,8 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// A detail for every part, if they take at most `limit` bytes; `message_bytes`: longer messages are cut.
+/// A detail for every part, if they take at most `limit` bytes; `message_bytes`: longer messages
+/// are cut.
 fn details(outcomes: &[Result<(), Refusal>], message_bytes: usize, limit: usize) -> Option<Vec<Any>> {
     let with_tag = |length: usize| 1 + length_delimiter_len(length) + length;
     // Nothing is made of what cannot fit.
@@ -77,14 +78,15 @@ fn details(outcomes: &[Result<(), Refusal>], message_bytes: usize, limit: usize)
     outcomes.iter().map(one).collect()
 }
 
-/// The status of a batch of which some parts failed, with a detail for every part in order (specification, section
-/// "Error Reporting").
+/// The status of a batch of which some parts failed, with a detail for every part in order
+/// (specification, section "Error Reporting").
 ///
-/// Details travel in a trailer, and clients refuse trailers that are too large without showing any of it. So the
-/// whole is at most `small` bytes where that can be: first messages are cut, then left out. Where even the codes take
-/// more, whoever sends such batches must have raised its limit, as the specification advises ("gRPC Metadata Maximum
-/// Size"): then 8192 + 100 bytes per part are used, at most `large`. If that is not enough either, there are no details, and
-/// the status's own message says how many parts failed and why the first did.
+/// Details travel in a trailer, and clients refuse trailers that are too large without showing any
+/// of it. So the whole is at most `small` bytes where that can be: first messages are cut, then
+/// left out. Where even the codes take more, whoever sends such batches must have raised its limit,
+/// as the specification advises ("gRPC Metadata Maximum Size"): then 8192 + 100 bytes per part are
+/// used, at most `large`. If that is not enough either, there are no details, and the status's own
+/// message says how many parts failed and why the first did.
 #[must_use]
 pub fn batch_status(outcomes: &[Result<(), Refusal>], what: &str, small: usize, large: usize) -> Status {
     let failed = outcomes.iter().filter(|o| o.is_err()).count();

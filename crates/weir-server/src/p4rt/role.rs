@@ -16,7 +16,8 @@ pub const TYPE_NAME: &str = "weir.v1.RoleConfig";
 /// Ids and filters, with their fields, of a configuration: it is read where it comes in.
 const MOST_FIELDS: usize = 1 << 14;
 
-/// Bytes of a configuration, which is kept as it came, too: all ids that it may have take half of them.
+/// Bytes of a configuration, which is kept as it came, too: all ids that it may have take half of
+/// them.
 const MOST_BYTES: usize = 128 << 10;
 
 /// What a role may do.

@@ -1,4 +1,5 @@
-//! A program as P4Runtime names it: the numbers of P4Info, resolved to the switch's tables and externs once.
+//! A program as P4Runtime names it: the numbers of P4Info, resolved to the switch's tables and
+//! externs once.
 
 use super::packet::PacketHeader;
 use super::refusal::Refusal;
@@ -109,8 +110,8 @@ impl Table {
     }
 }
 
-/// How the size of a selector's group is counted, with the largest weight of a member where members are counted
-/// (0: no limit).
+/// How the size of a selector's group is counted, with the largest weight of a member where members
+/// are counted (0: no limit).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeSemantics {
     /// Weights are added up.
@@ -218,7 +219,8 @@ fn find<'a, T>(map: &'a BTreeMap<u32, T>, what: &str, id: u32) -> Result<&'a T, 
     if id == 0 {
         return Err(Refusal::malformed(format!("the id of the {what} is missing")));
     }
-    // INVALID_ARGUMENT is for ids that cannot be right, NOT_FOUND for things that could have been inserted.
+    // INVALID_ARGUMENT is for ids that cannot be right, NOT_FOUND for things that could have been
+    // inserted.
     map.get(&id)
         .ok_or_else(|| Refusal::malformed(format!("the program has no {what} with the id {id:#x}")))
 }
@@ -439,7 +441,8 @@ impl Builder<'_> {
     fn profile(&mut self, id: u32, name: &str, described: &config::ActionProfile) -> Option<Profile> {
         use config::action_profile::SelectorSizeSemantics as Semantics;
         let tables: Vec<_> = self.program.tables.iter().collect();
-        // Two tables may construct a profile of one name in place; then the first one's is the one that is meant.
+        // Two tables may construct a profile of one name in place; then the first one's is the one
+        // that is meant.
         let users = tables.iter().filter(|(_, t)| {
             let instance = t.implementation.and_then(|e| self.program.externs.get(e));
             instance.is_some_and(|i| i.name == name)

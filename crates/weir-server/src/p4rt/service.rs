@@ -73,10 +73,11 @@ pub struct P4Runtime {
 }
 
 impl P4Runtime {
-    /// A server for a switch. `program` is what it runs, as the compiler made it; `None`: nothing that P4Runtime may know
-    /// of, until a client sets a forwarding pipeline config.
+    /// A server for a switch. `program` is what it runs, as the compiler made it; `None`: nothing
+    /// that P4Runtime may know of, until a client sets a forwarding pipeline config.
     ///
-    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the server.
+    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the
+    /// server.
     ///
     /// # Errors
     /// The program has no P4Info.
@@ -85,7 +86,8 @@ impl P4Runtime {
         Ok(Self::on(&device, config))
     }
 
-    /// A server of a device that others may serve, too. Must be called within a tokio runtime, as [`P4Runtime::new`].
+    /// A server of a device that others may serve, too. Must be called within a tokio runtime, as
+    /// [`P4Runtime::new`].
     #[must_use]
     pub fn on(device: &Arc<Device>, config: Config) -> Self {
         let limits = arbitration::Limits {

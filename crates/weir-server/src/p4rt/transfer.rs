@@ -1,4 +1,5 @@
-//! The state of a switch, taken along to another program: read as P4Runtime tells it, written as P4Runtime writes it.
+//! The state of a switch, taken along to another program: read as P4Runtime tells it, written as
+//! P4Runtime writes it.
 
 use super::apply::apply_all;
 use super::change::{self, Change};
@@ -188,7 +189,8 @@ fn is_zero(entry: &pb::RegisterEntry, from: &Loaded) -> bool {
     scalars.is_ok_and(|s| s.iter().all(weir_ir::Bits::is_zero))
 }
 
-/// Whether a controller has changed the default entry; and whether the new program lets it be changed.
+/// Whether a controller has changed the default entry; and whether the new program lets it be
+/// changed.
 fn is_changed_default(entry: &pb::TableEntry, from: &Loaded, to: &Loaded) -> bool {
     let Ok(table) = from.schema.table(entry.table_id) else {
         return false;

@@ -1,4 +1,5 @@
-//! Values as the control plane sees them: `@p4runtime_translation` (specification, section "User-defined types").
+//! Values as the control plane sees them: `@p4runtime_translation` (specification, section
+//! "User-defined types").
 
 use super::bytes;
 use super::refusal::Refusal;
@@ -236,8 +237,8 @@ mod tests {
         assert!(codec.decode(b"c").is_err());
     }
 
-    /// Ports in replicas and watch ports have no P4Info that says how they are written: they are numbers, which is right as long as no
-    /// architecture has ports that are strings.
+    /// Ports in replicas and watch ports have no P4Info that says how they are written: they are
+    /// numbers, which is right as long as no architecture has ports that are strings.
     #[test]
     fn ports_of_every_architecture_are_numbers() {
         let files = weir_compiler::system_files(weir_arch::targets());

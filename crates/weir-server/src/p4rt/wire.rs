@@ -1,8 +1,9 @@
-//! Updates of entries read straight from the wire: no message is made of what a large batch mostly consists of.
+//! Updates of entries read straight from the wire: no message is made of what a large batch mostly
+//! consists of.
 //!
-//! Only plain updates are read here: an entry of a table whose entries have actions, with keys, an action, a priority and
-//! `controller_metadata`. Whatever has more, and all that is wrong, is left to the messages ([`super::change::decode`]), which find the
-//! same and say what is wrong.
+//! Only plain updates are read here: an entry of a table whose entries have actions, with keys, an
+//! action, a priority and `controller_metadata`. Whatever has more, and all that is wrong, is left
+//! to the messages ([`super::change::decode`]), which find the same and say what is wrong.
 
 use super::action::{self, GivenParams};
 use super::change::{self, Change, Direct, NewState};

@@ -119,7 +119,8 @@ async fn headers_may_come_byte_by_byte_and_messages_together() {
         assert_eq!(stream.piece(vec![byte]).await, Ok(()));
     }
     assert_eq!(free(&receiving), 120_000);
-    // The rest, a short one, and the beginning of another, which is all that counts once the next bytes are asked for.
+    // The rest, a short one, and the beginning of another, which is all that counts once the next
+    // bytes are asked for.
     let bytes = [vec![7; 30_000], whole(0), whole(9), claim(7000), vec![7; 6999]].concat();
     assert_eq!(stream.piece(bytes).await, Ok(()));
     assert_eq!(free(&receiving), 113_000);
@@ -144,7 +145,8 @@ async fn who_sends_too_slowly_loses_the_request() {
         together: 1 << 30,
         ..BOUNDS
     });
-    // Nothing at all; a header that is cut off; a message of which nothing comes; one that is there, and no end.
+    // Nothing at all; a header that is cut off; a message of which nothing comes; one that is
+    // there, and no end.
     for begun in [vec![], vec![0, 0], claim(1 << 20), whole(1 << 20)] {
         let mut call = call(&receiving, false);
         if !begun.is_empty() {
@@ -250,7 +252,8 @@ async fn large_messages_leave_room_for_short_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn who_claims_much_and_is_in_the_way_sends_it_within_the_time() {
-    // At the pace that is enough where nobody is refused, and at that which makes the whole in the time.
+    // At the pace that is enough where nobody is refused, and at that which makes the whole in the
+    // time.
     for (bytes, enough) in [(MIB, false), (3 * MIB, true)] {
         let receiving = large();
         let (mut one, mut two) = (call(&receiving, false), call(&receiving, false));

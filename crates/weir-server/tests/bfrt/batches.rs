@@ -234,7 +234,8 @@ async fn a_trailer_is_as_small_as_the_client_says() {
     assert!(status.details().len() <= 8192 && !codes(&status).is_empty());
 }
 
-/// Packets are sent while batches come and go that give two entries the same value: no packet meets one without the other.
+/// Packets are sent while batches come and go that give two entries the same value: no packet meets
+/// one without the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_packet_meets_half_of_an_atomic_batch() {
     let bench = Bench::new().await;

@@ -1,4 +1,5 @@
-//! Two hundred connections that open and die while others write: ids and bonds stay right, and nothing is left of them.
+//! Two hundred connections that open and die while others write: ids and bonds stay right, and
+//! nothing is left of them.
 
 use crate::common::*;
 use crate::shared::Numbers;

@@ -210,7 +210,8 @@ fn predefined(mode: PredefinedMode) -> pb::mode::Scope {
     pb::mode::Scope::Predef(mode.into())
 }
 
-/// Pipes share their program's tables: asking for another scope is an error, asking for this one is not.
+/// Pipes share their program's tables: asking for another scope is an error, asking for this one is
+/// not.
 #[tokio::test]
 async fn the_scope_of_entries_is_all_pipes() {
     let bench = Bench::new().await;

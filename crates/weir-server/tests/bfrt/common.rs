@@ -158,7 +158,8 @@ impl Bench {
         }
     }
 
-    // -------------------------------------------------------------------------------------- clients
+    // --------------------------------------------------------------------------------------
+    // clients
 
     /// A client that is subscribed, and bound.
     pub async fn bound(&self, id: u32) -> Session {
@@ -210,7 +211,8 @@ impl Bench {
         answer.expect("a config").into_inner()
     }
 
-    // ---------------------------------------------------------------------------------------- names
+    // ----------------------------------------------------------------------------------------
+    // names
 
     pub fn table(&self, name: &str) -> &Table {
         let full = format!("pipe.{name}");
@@ -240,7 +242,8 @@ impl Bench {
         keys.next().unwrap_or_else(|| panic!("there is no key {name}")).id
     }
 
-    // ------------------------------------------------------------------------------------- requests
+    // -------------------------------------------------------------------------------------
+    // requests
 
     pub async fn write_request(&self, request: Request<pb::WriteRequest>) -> Result<pb::WriteResponse, Status> {
         let written = self.client.clone().write(request).await;
@@ -350,7 +353,8 @@ impl Bench {
         found
     }
 
-    // ------------------------------------------------------------------------------------- entities
+    // -------------------------------------------------------------------------------------
+    // entities
 
     /// All of a table.
     pub fn all(&self, table: &str) -> pb::TableEntry {
@@ -393,7 +397,8 @@ impl Bench {
         }
     }
 
-    // -------------------------------------------------------------------------------------- packets
+    // --------------------------------------------------------------------------------------
+    // packets
 
     /// What a packet at a port is answered.
     pub fn ask(&self, kind: u8, port: u8, key: u32) -> Option<u32> {

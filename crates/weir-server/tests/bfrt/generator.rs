@@ -61,7 +61,8 @@ fn app_key(bench: &Bench, app: u32) -> pb::TableEntry {
     bench.keyed(&table(bench, "app_cfg"), vec![exact(1, &app.to_be_bytes())])
 }
 
-/// An application, with what differs from zero of the fields with 16 or 32 bits; `trigger` with its own fields.
+/// An application, with what differs from zero of the fields with 16 or 32 bits; `trigger` with its
+/// own fields.
 fn app(
     bench: &Bench,
     number: u32,

@@ -32,7 +32,8 @@ enum Op {
 /// What a client should be told: the code, and the message up to weir's own reason.
 type Failure = (Code, String);
 
-/// What comes of an update: the code beside a canonical one of 0, which says that something was there already, or a failure.
+/// What comes of an update: the code beside a canonical one of 0, which says that something was
+/// there already, or a failure.
 type Outcome = Result<i32, Failure>;
 
 /// What is there.

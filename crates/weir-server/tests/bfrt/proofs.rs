@@ -1,4 +1,5 @@
-//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches have one order.
+//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches
+//! have one order.
 
 use crate::common::*;
 use crate::shared::batches::How;
@@ -37,7 +38,8 @@ fn of_lpm(bench: &Bench, key: u16, value: u32) -> pb::TableEntry {
     )
 }
 
-/// Everything that gives the five answers of a packet. Those of the ternary table are removed and added with another priority.
+/// Everything that gives the five answers of a packet. Those of the ternary table are removed and
+/// added with another priority.
 fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
     let ty = if is_first { Type::Insert } else { Type::Modify };
     let with = |ty, entry| update(ty, Entity::TableEntry(entry));

@@ -1,5 +1,5 @@
-//! Who may write (section "Client Arbitration and Controller Replication"); the rules one by one are tests of the state
-//! machine.
+//! Who may write (section "Client Arbitration and Controller Replication"); the rules one by one
+//! are tests of the state machine.
 
 use crate::common::*;
 use tonic::Code;
@@ -220,8 +220,8 @@ async fn a_role_sends_and_hears_the_packets_that_its_filters_admit() {
     assert_eq!(sent, [3, 7]);
 }
 
-/// Old primaries write as fast as they can while new ones come: once the new one has been told, nothing of the old ones changes
-/// anything.
+/// Old primaries write as fast as they can while new ones come: once the new one has been told,
+/// nothing of the old ones changes anything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_an_old_primary_has_in_flight_is_done_before_the_new_one_is_told() {
     let bench = std::sync::Arc::new(Bench::everything().await);

@@ -1,4 +1,5 @@
-//! Batches: atomicity, errors, serialisation (sections "Batch Atomicity", "Error Reporting", "Batch Processing").
+//! Batches: atomicity, errors, serialisation (sections "Batch Atomicity", "Error Reporting", "Batch
+//! Processing").
 
 use crate::common::*;
 use tonic::Code;

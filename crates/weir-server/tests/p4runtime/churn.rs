@@ -1,4 +1,5 @@
-//! Two hundred connections that open and die while others write: who is primary stays right, and nothing is left of them.
+//! Two hundred connections that open and die while others write: who is primary stays right, and
+//! nothing is left of them.
 
 use crate::common::*;
 use crate::shared::Numbers;
@@ -14,7 +15,8 @@ use weir_proto::p4::v1::update::Type;
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_server::p4rt::Config;
 
-/// The election id of who is primary of the role without a name all the time; nobody has a higher one.
+/// The election id of who is primary of the role without a name all the time; nobody has a higher
+/// one.
 const STEADY: u64 = 1 << 40;
 
 /// What all connections share.

@@ -1,4 +1,5 @@
-//! Forwarding pipeline configs (sections "SetForwardingPipelineConfig RPC" and "GetForwardingPipelineConfig RPC").
+//! Forwarding pipeline configs (sections "SetForwardingPipelineConfig RPC" and
+//! "GetForwardingPipelineConfig RPC").
 
 use crate::common::*;
 use tonic::{Code, Status};

@@ -1,4 +1,5 @@
-//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches have one order.
+//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches
+//! have one order.
 
 use crate::common::*;
 use crate::shared::batches::How;
@@ -33,7 +34,8 @@ fn calls(bench: &Bench, name: &str, value: u32) -> pb::table_action::Type {
     pb::table_action::Type::Action(action(bench, name, value))
 }
 
-/// Everything that gives the five answers of a packet. Those of the ternary table are removed and added with another priority.
+/// Everything that gives the five answers of a packet. Those of the ternary table are removed and
+/// added with another priority.
 fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
     let ty = if is_first { Type::Insert } else { Type::Modify };
     let mut updates = Vec::new();
@@ -52,7 +54,8 @@ fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
                 calls(bench, "set_ternary", value),
             )
         };
-        // Each value has a priority of its own; a batch that fails comes between two values, and has the next one's.
+        // Each value has a priority of its own; a batch that fails comes between two values, and
+        // has the next one's.
         let priority = |value: u32| 1 + (value % 2) as i32;
         if !is_first {
             let before = priority(value.wrapping_add(1));

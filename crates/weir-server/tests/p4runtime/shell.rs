@@ -10,8 +10,8 @@ use tokio::sync::OnceCell;
 
 const PACKAGE: &str = "p4runtime-shell==0.0.6";
 
-/// A Python with the shell, installed below the target folder once. `None`, with a loud message, where that cannot be had;
-/// in CI that is a failure.
+/// A Python with the shell, installed below the target folder once. `None`, with a loud message,
+/// where that cannot be had; in CI that is a failure.
 async fn python() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
     let python = folder.join("bin/python");

@@ -18,7 +18,8 @@ const LONG: Duration = Duration::from_secs(60);
 pub trait Churn: Send + Sync + 'static {
     fn address(&self) -> SocketAddr;
 
-    /// One connection, from its beginning to a death at a moment that nobody knows. Whether its stream was answered.
+    /// One connection, from its beginning to a death at a moment that nobody knows. Whether its
+    /// stream was answered.
     fn live(&self, n: &mut Numbers) -> impl Future<Output = bool> + Send;
 
     /// The client that stays writes a value. That succeeds all the time.
@@ -46,8 +47,9 @@ fn duration() -> Duration {
     said.map_or(SHORT, |said| said.max(SHORT))
 }
 
-/// Lets connections come and go while the client that stays writes. What it writes arrives, and when all have gone, it too, nothing is
-/// left of them. Memory stays what it is if there is time to see that. `stays` is the stream of the client that stays.
+/// Lets connections come and go while the client that stays writes. What it writes arrives, and
+/// when all have gone, it too, nothing is left of them. Memory stays what it is if there is time to
+/// see that. `stays` is the stream of the client that stays.
 pub async fn come_and_go<C: Churn, S>(churn: &Arc<C>, stays: S) {
     let duration = duration();
     let (over, lives) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));

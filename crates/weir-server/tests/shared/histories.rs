@@ -12,9 +12,11 @@ pub struct Operation {
     pub end: Instant,
 }
 
-/// Whether some order of all operations that respects real time has every read find what was written last. Every value is written
-/// once, so this is decided value by value (Gibbons and Korach): the time in which a value is the current one at least, from the
-/// first end to the last begin of the operations with it, must not overlap another such, nor hold all operations of another value.
+/// Whether some order of all operations that respects real time has every read find what was
+/// written last. Every value is written once, so this is decided value by value (Gibbons and
+/// Korach): the time in which a value is the current one at least, from the first end to the last
+/// begin of the operations with it, must not overlap another such, nor hold all operations of
+/// another value.
 ///
 /// # Errors
 /// There is no such order; says between which operations.

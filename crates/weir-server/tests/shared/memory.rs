@@ -26,8 +26,9 @@ impl Memory {
         }
     }
 
-    /// Checks that memory has not grown: the least of the second half is at most 4 MiB above the least of the first, whose first
-    /// tenth warms up. In between it goes up and down with the connections that are open.
+    /// Checks that memory has not grown: the least of the second half is at most 4 MiB above the
+    /// least of the first, whose first tenth warms up. In between it goes up and down with the
+    /// connections that are open.
     pub fn is_flat(&self) {
         let least = |tenths: &[u64]| tenths.iter().copied().min().expect("there are ten");
         let (early, late) = self.tenths[1..].split_at(4);

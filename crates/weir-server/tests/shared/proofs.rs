@@ -1,4 +1,5 @@
-//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches have one order.
+//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches
+//! have one order.
 
 use super::batches::How;
 use super::histories::{Operation, serialisable};
@@ -9,7 +10,8 @@ use std::time::Instant;
 use tonic::Status;
 use weir_server::Standalone;
 
-/// Entries of two tables that all have the same value: more than are written in one step of the switch.
+/// Entries of two tables that all have the same value: more than are written in one step of the
+/// switch.
 pub const CELLS: u16 = 600;
 
 /// A client that writes to cells and reads them.
@@ -21,9 +23,10 @@ pub trait Cells: Send + Sync + 'static {
     fn read(&self) -> impl Future<Output = Vec<u32>> + Send;
 }
 
-/// Has packets look at batches. `flip` writes a value to everything that gives the five answers of a packet, in one batch whose end fails
-/// if it shall; that it does so is for `flip` to check. Those of the ternary table are to have a priority that is another for odd values
-/// than for even ones. The value 1 is there.
+/// Has packets look at batches. `flip` writes a value to everything that gives the five answers of
+/// a packet, in one batch whose end fails if it shall; that it does so is for `flip` to check.
+/// Those of the ternary table are to have a priority that is another for odd values than for even
+/// ones. The value 1 is there.
 pub async fn packets_meet_whole_batches(switch: &Arc<Standalone>, flip: impl AsyncFn(u32, How, bool)) {
     let watcher = Watcher::start(Arc::clone(switch));
     let mut value = 1u32;
@@ -76,14 +79,16 @@ pub async fn clients_see_one_order<C: Cells>(connect: impl AsyncFn() -> C) {
     assert_eq!(serialisable(&history), Ok(()));
 }
 
-/// A write or a read of a client; nothing of a write that fails, as who reads its value later reads what nobody has written.
+/// A write or a read of a client; nothing of a write that fails, as who reads its value later reads
+/// what nobody has written.
 async fn operation(client: &impl Cells, number: usize, round: usize, values: &AtomicU32) -> Option<Operation> {
     let begin = Instant::now();
     let is_write = (number + round).is_multiple_of(2);
     let value = if is_write {
         let value = values.fetch_add(1, Ordering::Relaxed);
         let fails = round.is_multiple_of(5);
-        // With CONTINUE_ON_ERROR too where nothing fails: the batch is several steps of the switch, and nobody else's come in between.
+        // With CONTINUE_ON_ERROR too where nothing fails: the batch is several steps of the switch,
+        // and nobody else's come in between.
         let how = match fails {
             true => [How::Atomic, How::Rollback][round % 2],
             false => [How::Atomic, How::Rollback, How::Continue][round % 3],

@@ -29,7 +29,8 @@ async fn channel(address: SocketAddr, identity: Option<(&str, &str)>) -> Option<
     channel.tls_config(tls).expect("certificates").connect().await.ok()
 }
 
-/// Checks who is answered by servers with TLS. `serve` starts one; `is_answered` asks it something, as its clients do.
+/// Checks who is answered by servers with TLS. `serve` starts one; `is_answered` asks it something,
+/// as its clients do.
 pub async fn clients_need_a_certificate(serve: impl Fn(Tls, TcpListener), is_answered: impl AsyncFn(Channel) -> bool) {
     for is_mutual in [false, true] {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -39,11 +39,13 @@ pub fn check(of: &str, names: &[String]) {
             continue;
         }
         for i in 0..4000 {
-            // One packet is by far too few for code for eight, which is to do the same all the more.
+            // One packet is by far too few for code for eight, which is to do the same all the
+            // more.
             compiled.set_lanes([LaneUse::Never, LaneUse::Always][i % 2]);
             let mut packet = bytes(&mut seed, i % 14);
             for (at, byte) in packet.iter_mut().enumerate().take(3) {
-                // Small values are what tests are about; the second byte is the index of most tables.
+                // Small values are what tests are about; the second byte is the index of most
+                // tables.
                 *byte %= [16, 8, 4][at];
             }
             let port = port(of, bytes(&mut seed, 1)[0]);

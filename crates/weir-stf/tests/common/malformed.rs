@@ -15,7 +15,8 @@ pub fn bytes(seed: &mut u64, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Sends packets of random bytes through programs of a folder: whatever they are, they are forwarded or dropped.
+/// Sends packets of random bytes through programs of a folder: whatever they are, they are
+/// forwarded or dropped.
 pub fn survive(of: &str, names: impl IntoIterator<Item: AsRef<str>>) {
     const PACKETS: u64 = 1000;
     let mut seed = 0x1234_5678_9abc_def1;

@@ -1,4 +1,5 @@
-//! What the tests of whole programs have in common: `FOLDER/NAME.p4` with the packet test `FOLDER/NAME.stf`.
+//! What the tests of whole programs have in common: `FOLDER/NAME.p4` with the packet test
+//! `FOLDER/NAME.stf`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +31,8 @@ pub fn compile(folder: &Path, name: &str) -> Program {
     program
 }
 
-/// Runs the test of a program on it as it is, with all passes, and as machine code of both, for one packet and for eight.
+/// Runs the test of a program on it as it is, with all passes, and as machine code of both, for one
+/// packet and for eight.
 pub fn check(folder: &Path, name: &str) {
     let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).expect("a test beside the program");
     let program = compile(folder, name);

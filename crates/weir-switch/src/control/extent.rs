@@ -11,7 +11,8 @@ use weir_table::{Implementation, ProfileOp, TableOp};
 const SEARCHED: usize = 32;
 
 impl Switch {
-    /// What a change goes through besides what it brings, as so many plain entries that are inserted cost as much.
+    /// What a change goes through besides what it brings, as so many plain entries that are
+    /// inserted cost as much.
     pub(super) fn extent(&self, write: &Write) -> usize {
         let replication = self.replication();
         match write {
@@ -56,7 +57,8 @@ impl Switch {
         }
     }
 
-    /// Entries of the tables that use a profile, which are searched for a member or a group that is to go.
+    /// Entries of the tables that use a profile, which are searched for a member or a group that is
+    /// to go.
     fn users_of(&self, profile: ExternId) -> usize {
         let tables = self
             .program()

@@ -6,8 +6,8 @@ use crate::switch::Switch;
 use weir_ir::TableId;
 use weir_table::{EntryHandle, NewEntry, OpResult, TableOp, Undo};
 
-/// Changes that are made at once and can be taken back, all or those since a mark, until [`Transaction::commit`]. Dropping it
-/// takes all back. Nobody else sees the switch in between.
+/// Changes that are made at once and can be taken back, all or those since a mark, until
+/// [`Transaction::commit`]. Dropping it takes all back. Nobody else sees the switch in between.
 pub struct Transaction<'a> {
     switch: &'a mut Switch,
     log: Vec<Back>,
@@ -44,8 +44,9 @@ impl Transaction<'_> {
         self.switch
     }
 
-    /// Bounds what further changes may go through of what is there: what is cleared or replaced, and lists that are searched. Whoever
-    /// asks for a change does not say how long these are. `most` is in plain entries, the insertion of which takes as long.
+    /// Bounds what further changes may go through of what is there: what is cleared or replaced,
+    /// and lists that are searched. Whoever asks for a change does not say how long these are.
+    /// `most` is in plain entries, the insertion of which takes as long.
     pub fn bound(&mut self, most: usize) {
         self.bound = Some((most, most));
     }
@@ -53,7 +54,8 @@ impl Transaction<'_> {
     /// Makes a change.
     ///
     /// # Errors
-    /// It does not fit, or goes beyond the [bound](Transaction::bound); the error says why. The changes before it stay.
+    /// It does not fit, or goes beyond the [bound](Transaction::bound); the error says why. The
+    /// changes before it stay.
     pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
         if let Some((most, left)) = &mut self.bound {
             let extent = self.switch.extent(&write);
@@ -67,8 +69,8 @@ impl Transaction<'_> {
 
     /// Inserts an entry, as [`Transaction::write`] does it of a [`Write`].
     ///
-    /// Large batches are insertions, and moving each through the types of all changes takes as long as the rest. A journal hears
-    /// of changes as [`Write`]s: with one there is no such shortcut.
+    /// Large batches are insertions, and moving each through the types of all changes takes as long
+    /// as the rest. A journal hears of changes as [`Write`]s: with one there is no such shortcut.
     ///
     /// # Errors
     /// As for [`Transaction::write`].

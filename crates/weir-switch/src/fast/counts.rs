@@ -1,5 +1,6 @@
-//! Hits that tables of compiled code count themselves ([`FastTable::with_counts`](weir_table::fast::FastTable::with_counts)). A direct
-//! counter is what the state holds of it and what these tables do.
+//! Hits that tables of compiled code count themselves
+//! ([`FastTable::with_counts`](weir_table::fast::FastTable::with_counts)). A direct counter is what
+//! the state holds of it and what these tables do.
 
 use super::FastPath;
 use crate::control::Cell;
@@ -72,7 +73,8 @@ impl Switch {
         found.map_or(Count::default(), |((fast, table), handle)| fast.counted(table, handle))
     }
 
-    /// What direct counters hold, with handles of entries, of which compiled code has counted something that the state does not know of.
+    /// What direct counters hold, with handles of entries, of which compiled code has counted
+    /// something that the state does not know of.
     pub(crate) fn all_counted_apart(&self) -> Vec<((ExternId, u64), Count)> {
         let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
         let mut counters: Vec<_> = all

@@ -1,4 +1,5 @@
-//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come to.
+//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come
+//! to.
 
 use super::OnHit;
 use smallvec::SmallVec;
@@ -10,15 +11,15 @@ use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
 use weir_table::fast::{FastTable, head};
 
-/// What the architecture keeps of packets while they are under way. Most packets go through without anything being
-/// kept, so a slot begins when it is first asked for.
-pub(super) struct Begun<'a> {
+/// What the architecture keeps of packets while they are under way. Most packets go through without
+/// anything being kept, so a slot begins when it is first asked for.
+pub(super) struct PendingLookup<'a> {
     pub packets: &'a mut [FusedPacket],
     pub lengths: &'a [u64; VECTOR],
     pub begun: u64,
 }
 
-impl Begun<'_> {
+impl PendingLookup<'_> {
     pub fn of(&mut self, slot: usize) -> &mut FusedPacket {
         let packet = &mut self.packets[slot];
         if self.begun >> slot & 1 == 0 {
@@ -44,7 +45,7 @@ pub(super) struct SwitchHost<'a> {
     pub arch: &'a dyn Architecture,
     pub state: &'a mut State,
     pub fused: &'a Fused,
-    pub packets: Begun<'a>,
+    pub packets: PendingLookup<'a>,
     /// Bytes of the packets as counters count them.
     pub counted: &'a [u64; VECTOR],
     pub on_hit: &'a [OnHit],
@@ -213,7 +214,7 @@ impl Host for SwitchHost<'_> {
     }
 
     #[inline(always)]
-    fn will_be_told(&mut self, lookup: &LookedUp<'_>) {
+    fn prefetch_hits(&mut self, lookup: &LookedUp<'_>) {
         if self.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results()[slot]));
             self.state.fetch_counts(lookup.table, handles);
@@ -237,7 +238,8 @@ impl Host for SwitchHost<'_> {
     }
 }
 
-/// The heads of a lookup's results: as long as a row, so that slots need not be compared with it one by one.
+/// The heads of a lookup's results: as long as a row, so that slots need not be compared with it
+/// one by one.
 #[inline]
 fn heads<'a>(lookup: &'a LookedUp<'_>) -> &'a [u64; VECTOR] {
     match lookup.results().first_chunk() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_arch::{Action, Defaults, DropReason, Env, FusedExit, LogMessage};
 use weir_interp::NoTrace;
 use weir_ir::{Bits, VarId};
-use weir_jit::{Frame, Job, VECTOR};
+use weir_jit::{Frame, SimdKernel, VECTOR};
 
 /// [`Switch::run_vector`], and what it needs.
 pub(super) struct Vector<'a, 'f> {
@@ -20,7 +20,7 @@ pub(super) struct Vector<'a, 'f> {
     pub frames: &'a mut [Frame<'f>],
 }
 
-impl Job for Vector<'_, '_> {
+impl SimdKernel for Vector<'_, '_> {
     type Result = usize;
 
     #[inline(always)]
@@ -42,7 +42,7 @@ impl Switch {
     /// Of packets one of which is too long: runs the first, or drops it.
     #[cold]
     fn run_first(&mut self, fast: &mut FastPath, at: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
-        let length = frames[0].place().1;
+        let length = frames[0].length();
         if length <= self.config.max_packet_bytes {
             return self.run_vector(fast, at, &ports[..1], &mut frames[..1]);
         }
@@ -73,7 +73,7 @@ impl Switch {
         let mut are_counted = false;
         let fates = &mut self.fates[first..first + count];
         let (mut again, mut queued) = (0, 0);
-        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.all_left()) {
+        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.left_by_exit()) {
             let left = *left;
             match exit {
                 _ if left == 0 => {}
@@ -105,7 +105,7 @@ impl Switch {
                         let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
                         frame.skip(front);
                         fates[slot] = Fate::Transmit(out[slot] as u32);
-                        self.stats.sent_all(&out[slot..=slot], &[frame.place().1 as u64]);
+                        self.stats.sent_all(&out[slot..=slot], &[frame.length() as u64]);
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),

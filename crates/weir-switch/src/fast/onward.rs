@@ -2,7 +2,8 @@
 //!
 //! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
 //! at ingress once more. They are taken in the order in which they came here, so a packet that
-//! comes in again is behind those it came with, as on a chip. What leaves is told apart by the packet that was received ([`Passage::of`]).
+//! comes in again is behind those it came with, as on a chip. What leaves is told apart by the
+//! packet that was received ([`Passage::of`]).
 
 mod running;
 

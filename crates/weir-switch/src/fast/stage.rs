@@ -1,17 +1,17 @@
 //! A compiled pipeline, and how a vector of packets is run through it.
 
-use super::host::{Begun, SwitchHost};
+use super::host::{PendingLookup, SwitchHost};
 use super::{FastError, OnHit};
 use std::sync::Arc;
 use weir_arch::{Architecture, Fused, FusedPacket, Handling, Input, LogMessage, State, Told};
-use weir_jit::{Compiled, Frame, Loaded, Machine, Options, VECTOR};
+use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
 /// A pipeline with memory to run it in.
 pub(super) struct Stage {
     pub fused: Arc<Fused>,
     pub machine: Machine,
-    /// Of packets that the architecture is asked about; see [`Begun`].
+    /// Of packets that the architecture is asked about; see [`PendingLookup`].
     pub packets: Vec<FusedPacket>,
     /// Bytes of the packets as they came.
     pub lengths: Box<[u64; VECTOR]>,
@@ -55,7 +55,7 @@ impl Stage {
     pub(super) fn new(fused: Arc<Fused>, on_hit: &[OnHit], assembly: bool) -> Result<Self, FastError> {
         let options = Options {
             assembly,
-            plain: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
+            reorderable: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         Ok(Self::with(fused, Machine::new(compiled)))
@@ -119,7 +119,7 @@ impl Stage {
             arch,
             state,
             fused: &self.fused,
-            packets: Begun {
+            packets: PendingLookup {
                 packets: &mut self.packets,
                 lengths,
                 begun: 0,
@@ -151,7 +151,7 @@ impl Stage {
 /// Sets an input, which has this number.
 #[inline(always)]
 fn fill(
-    loaded: &mut Loaded<'_, '_>,
+    loaded: &mut LoadedVector<'_, '_>,
     (number, input): (usize, Input),
     given: &Given<'_>,
     lengths: &[u64; VECTOR],

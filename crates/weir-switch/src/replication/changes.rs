@@ -1,16 +1,19 @@
 //! Changes of groups, nodes and sessions, and how each is taken back.
 //!
-//! A change costs what it is about: what replaces and is replaced, not what else there is. The same is true of its [`Undo`].
+//! A change costs what it is about: what replaces and is replaced, not what else there is. The same
+//! is true of its [`Undo`].
 
 use super::{
     CloneSession, GroupReplica, MAX_ALL_REPLICAS, MAX_REPLICAS, MulticastGroup, Node, Replication, ReplicationError,
     check,
 };
 
-/// How a change is taken back. It has what the change replaced, and is used on what the change left.
+/// How a change is taken back. It has what the change replaced, and is used on what the change
+/// left.
 #[derive(Debug)]
 pub(crate) enum Undo {
-    /// A group of replicas: what it was, the nodes that went with it, and the number that the next node was to have.
+    /// A group of replicas: what it was, the nodes that went with it, and the number that the next
+    /// node was to have.
     Group(u32, Option<Former>, Vec<(u32, Node)>, u32),
     /// The nodes of a group were replaced.
     GroupNodes(u32, Option<Former>),
@@ -84,7 +87,8 @@ fn ordered(nodes: impl Iterator<Item = u32>) -> Result<Vec<u32>, ReplicationErro
 }
 
 impl Replication {
-    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None` removes it.
+    /// Makes a group of these replicas, as P4Runtime has them, in place of what it was. `None`
+    /// removes it.
     ///
     /// # Errors
     /// The number is out of range, or there are too many replicas.
@@ -128,11 +132,12 @@ impl Replication {
         Ok(undo)
     }
 
-    /// Sets which nodes a group has, each with the number with which packets exclude it; `None` removes the group. Nodes
-    /// that it had stay.
+    /// Sets which nodes a group has, each with the number with which packets exclude it; `None`
+    /// removes the group. Nodes that it had stay.
     ///
     /// # Errors
-    /// The number is out of range, there is no such node, one is there twice, or there are too many.
+    /// The number is out of range, there is no such node, one is there twice, or there are too
+    /// many.
     pub(crate) fn write_group_nodes(
         &mut self,
         id: u32,
@@ -157,8 +162,8 @@ impl Replication {
         Ok(Undo::GroupNodes(id, was))
     }
 
-    /// Puts nodes at the end of a group, each with the number with which packets exclude it. Those that are in it already move
-    /// there.
+    /// Puts nodes at the end of a group, each with the number with which packets exclude it. Those
+    /// that are in it already move there.
     ///
     /// # Errors
     /// There is no such group or node, one is given twice, or there are too many.
@@ -195,7 +200,8 @@ impl Replication {
         Ok(Undo::Left(id, self.take_out(id, &nodes)))
     }
 
-    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its groups.
+    /// Sets the node with a number of the control plane's choice; `None` removes it, also from its
+    /// groups.
     ///
     /// # Errors
     /// It makes too many copies.
@@ -239,15 +245,25 @@ impl Replication {
             after,
             others,
         )?;
-        self.held.sessions = others + after;
+        Ok(Undo::Session(id, self.put_session(id, session)))
+    }
+
+    /// Sets or removes a clone session without checks; returns the one before.
+    fn put_session(&mut self, id: u32, session: Option<CloneSession>) -> Option<CloneSession> {
+        let is_classed = |s: &CloneSession| s.class_of_service > 0;
+        self.held.sessions += session.as_ref().map_or(0, |s| s.replicas.len());
+        self.held.classes += usize::from(session.as_ref().is_some_and(is_classed));
         let was = match session {
             Some(session) => self.sessions.insert(id, session),
             None => self.sessions.remove(&id),
         };
-        Ok(Undo::Session(id, was))
+        self.held.sessions -= was.as_ref().map_or(0, |s| s.replicas.len());
+        self.held.classes -= usize::from(was.as_ref().is_some_and(is_classed));
+        was
     }
 
-    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no such number.
+    /// Sets the ports of which one gets the copy of nodes with this number; `None`: there is no
+    /// such number.
     ///
     /// # Errors
     /// There are too many.
@@ -276,7 +292,8 @@ impl Replication {
         Ok(Undo::PortList(number, was.unwrap_or_default()))
     }
 
-    /// What taking a node out of everything, or giving it another state, goes through besides the new one, in [plain entries](crate::Transaction::bound).
+    /// What taking a node out of everything, or giving it another state, goes through besides the
+    /// new one, in [plain entries](crate::Transaction::bound).
     pub(crate) fn extent_of_node(&self, handle: u32, is_removed: bool) -> usize {
         let own = self.nodes.get(&handle).map_or(0, weight) / ELEMENTS;
         match is_removed {
@@ -336,15 +353,7 @@ impl Replication {
                     self.put_in(group, vec![place]);
                 }
             }
-            Undo::Session(id, was) => {
-                let length = |s: &CloneSession| s.replicas.len();
-                self.held.sessions += was.as_ref().map_or(0, length);
-                let made = match was {
-                    Some(session) => self.sessions.insert(id, session),
-                    None => self.sessions.remove(&id),
-                };
-                self.held.sessions -= made.as_ref().map_or(0, length);
-            }
+            Undo::Session(id, was) => drop(self.put_session(id, was)),
             // What was there before had room.
             Undo::Lag(number, was) => drop(self.write_lag(number, was)),
             Undo::PortList(number, was) => drop(self.write_port_list(number, was)),
@@ -512,6 +521,7 @@ impl Replication {
         self.held = super::Held {
             nodes: self.nodes.values().map(weight).sum(),
             sessions: self.sessions.values().map(|s| s.replicas.len()).sum(),
+            classes: self.sessions.values().filter(|s| s.class_of_service > 0).count(),
             ports: self.lags.values().chain(self.port_lists.values()).map(Vec::len).sum(),
         };
     }

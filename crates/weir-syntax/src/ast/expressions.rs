@@ -52,8 +52,8 @@ pub enum ExprKind {
         name: Ident,
     },
     /// A type where an expression is expected: `error` in `error.NoMatch`, `C<T>` in
-    /// `C<T>.apply(…)`. A plain name is [`ExprKind::Name`]; the callee of a constructor call `N<T>(…)`
-    /// is one, too, with `T` among the type arguments of the [`ExprKind::Call`].
+    /// `C<T>.apply(…)`. A plain name is [`ExprKind::Name`]; the callee of a constructor call
+    /// `N<T>(…)` is one, too, with `T` among the type arguments of the [`ExprKind::Call`].
     Type(Type),
     /// `e[i]`
     Index(Box<Expr>, Box<Expr>),
@@ -71,7 +71,8 @@ pub enum ExprKind {
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `(T) e`
     Cast(Box<Type>, Box<Expr>),
-    /// `{ a, b }`; in keysets also `(a, b)`. A trailing `...` is the last element, [`ExprKind::Dots`].
+    /// `{ a, b }`; in keysets also `(a, b)`. A trailing `...` is the last element,
+    /// [`ExprKind::Dots`].
     List(Vec<Expr>),
     /// `{ f = a, … }` with `true` for a trailing `...`.
     Struct(Vec<(Ident, Expr)>, bool),

@@ -114,8 +114,8 @@ impl Parser<'_> {
         Ok(self.expr(ExprKind::Cast(Box::new(ty), Box::new(operand)), start))
     }
 
-    /// A primary expression with members, indices and calls; an l-value is one, too. The result of a
-    /// call is called only if `curried`, which is left to the checker to reject.
+    /// A primary expression with members, indices and calls; an l-value is one, too. The result of
+    /// a call is called only if `curried`, which is left to the checker to reject.
     pub(super) fn postfix(&mut self, curried: bool) -> Parse<Expr> {
         let start = self.start();
         let mut base = self.primary()?;

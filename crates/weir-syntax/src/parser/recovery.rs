@@ -42,8 +42,8 @@ impl Parser<'_> {
         self.eat(Tok::RBrace);
     }
 
-    /// Moves on after a failed member of a block: stops before the closing brace, after `;`, after a
-    /// braced group, or before what begins another member.
+    /// Moves on after a failed member of a block: stops before the closing brace, after `;`, after
+    /// a braced group, or before what begins another member.
     pub(super) fn recover_member(&mut self, start: usize) {
         self.recover(start, |tok| begins_top_level(tok) || begins_local(tok));
     }
@@ -90,8 +90,8 @@ impl Parser<'_> {
         self.quiet_until = Some(self.pos);
     }
 
-    /// Whether a declaration begins here: its keyword may also be a name in the wrong place, which is
-    /// followed by other things (`bit<8> header;`).
+    /// Whether a declaration begins here: its keyword may also be a name in the wrong place, which
+    /// is followed by other things (`bit<8> header;`).
     fn is_declaration(&self) -> bool {
         let follows = self.nth(1);
         let is_name = matches!(

@@ -325,8 +325,8 @@ impl Parser<'_> {
         })
     }
 
-    /// What stands between the parentheses. Apart from [`Self::for_loop`] to keep the frames of nested
-    /// loops small.
+    /// What stands between the parentheses. Apart from [`Self::for_loop`] to keep the frames of
+    /// nested loops small.
     #[inline(never)]
     fn for_header(&mut self) -> Parse<(Vec<Statement>, Expr, Vec<Statement>)> {
         let init = self.comma_separated(Tok::Semi, Self::for_init)?;

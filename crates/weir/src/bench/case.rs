@@ -155,14 +155,14 @@ impl Case {
             Load::Made { entries, mix } => {
                 let made = workload::bundled(&self.name, &self.wanted(*entries, *mix))?;
                 made.fill(&mut switch)?;
-                if sides.contains(&Side::Ceiling) {
+                if sides.contains(&Side::Baseline) {
                     by_hand = made.by_hand();
                 }
                 made.into_packets()
             }
         };
-        if sides.contains(&Side::Ceiling) && by_hand.is_none() {
-            bail!("--vs ceiling goes with l2_switch and ipv4_router and --table-entries: these are written by hand");
+        if sides.contains(&Side::Baseline) && by_hand.is_none() {
+            bail!("--vs baseline goes with l2_switch and ipv4_router and --table-entries: these are written by hand");
         }
         if sides.contains(&Side::Jit) {
             switch.compile()?;

@@ -168,7 +168,8 @@ fn used(width: u32) -> u32 {
     width.min(64)
 }
 
-/// The numbers of an entry: no two entries have the same keys, as long as the keys have room for all.
+/// The numbers of an entry: no two entries have the same keys, as long as the keys have room for
+/// all.
 fn numbers(template: &Template, entry: u32) -> Vec<u128> {
     let mut rest = u64::from(entry);
     let (mut value, mut width) = (0, 0);

@@ -35,8 +35,9 @@ impl Measured {
     }
 }
 
-/// How many times as long one side takes as the other: the middle of what each run is of the other side's run beside it in time, as what the host's
-/// other guests do to both changes from one moment to the next. Not a number if there are no runs.
+/// How many times as long one side takes as the other: the middle of what each run is of the other
+/// side's run beside it in time, as what the host's other guests do to both changes from one moment
+/// to the next. Not a number if there are no runs.
 pub fn ratio(one: &[f64], other: &[f64]) -> f64 {
     let pairs: Vec<f64> = one.iter().zip(other).map(|(a, b)| a / b).collect();
     if pairs.is_empty() { f64::NAN } else { median(&pairs) }
@@ -53,8 +54,8 @@ pub fn median(numbers: &[f64]) -> f64 {
     }
 }
 
-/// Runs sides in turns: each once, then each once more, and so on; each is a rig's number and a side of it. Also
-/// gives the frequency of the counter that cycles are read from, in Hz.
+/// Runs sides in turns: each once, then each once more, and so on; each is a rig's number and a
+/// side of it. Also gives the frequency of the counter that cycles are read from, in Hz.
 pub fn measure(rigs: &mut [Rig], who: &[(usize, Side)], plan: Plan) -> (Vec<Measured>, f64) {
     let mut measured: Vec<Measured> = who
         .iter()

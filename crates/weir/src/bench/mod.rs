@@ -97,6 +97,7 @@ fn case(arguments: &Bench, messages: &Messages) -> Result<Option<Case>> {
         .file_stem()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
+    check_memory(arguments)?;
     let load = match arguments.table_entries {
         Some(entries) => {
             let mix = arguments.mix.unwrap_or_default();
@@ -144,7 +145,7 @@ fn how(arguments: &Bench, case: &Case, plan: Plan) -> Result<How> {
         }
     }
     let versus = match (arguments.vs, arguments.engine) {
-        (Some(Versus::Ceiling), _) => Some(Side::Ceiling),
+        (Some(Versus::Baseline), _) => Some(Side::Baseline),
         (Some(Versus::Interp), _) | (None, Engine::Both) => Some(Side::Interp).filter(|s| *s != engine),
         (None, _) => None,
     };
@@ -224,6 +225,29 @@ fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<
         )?;
     } else {
         write!(out, "{}\n{}", case.name, sweep.text(&reports))?;
+    }
+    Ok(())
+}
+
+/// Most bytes of packets that are made.
+const MAX_MADE: u64 = 4 << 30;
+
+/// Refuses packets that would take too much memory.
+fn check_memory(arguments: &Bench) -> Result<()> {
+    let count = match (&arguments.packet, arguments.table_entries, arguments.flows) {
+        (Some(_), _, _) => return Ok(()),
+        (None, None, Some(flows)) => flows,
+        (None, _, _) => arguments.pool,
+    };
+    let bytes = u64::from(count) * u64::from(arguments.size);
+    if bytes > MAX_MADE {
+        bail!(
+            "{count} packets of {} bytes take {} MiB, more than {}: \
+             choose a smaller --size, --pool or number of --flows",
+            arguments.size,
+            bytes >> 20,
+            MAX_MADE >> 20
+        );
     }
     Ok(())
 }

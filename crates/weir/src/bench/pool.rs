@@ -21,11 +21,12 @@ impl Packet {
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Lines of a place at least. The number is odd, so that places do not fall on the same few sets of the cache.
+/// Lines of a place at least. The number is odd, so that places do not fall on the same few sets of
+/// the cache.
 const LINES: usize = 33;
 
-/// Packets with their originals. Their places are handed out in an order that has nothing to do with where they
-/// lie, as those of a device's ring after a while.
+/// Packets with their originals. Their places are handed out in an order that has nothing to do
+/// with where they lie, as those of a device's ring after a while.
 pub struct Pool {
     memory: Vec<u8>,
     stride: usize,
@@ -40,8 +41,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Packets with at least `headroom` bytes before each and [`TAILROOM`] behind, in huge pages if the system has
-    /// them. Each begins with a cache line.
+    /// Packets with at least `headroom` bytes before each and [`TAILROOM`] behind, in huge pages if
+    /// the system has them. Each begins with a cache line.
     pub fn new(packets: &[Packet], headroom: usize) -> Self {
         let longest = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);
         let start = headroom.max(LINE).next_multiple_of(LINE);
@@ -79,8 +80,8 @@ impl Pool {
         &self.originals[self.begins[packet]..self.begins[packet + 1]]
     }
 
-    /// Makes all packets what they were, and gives for each, in order, what `make` makes of its memory, where it
-    /// begins there, and its length. Also the ports they come in at.
+    /// Makes all packets what they were, and gives for each, in order, what `make` makes of its
+    /// memory, where it begins there, and its length. Also the ports they come in at.
     pub fn fresh<'a, T>(&'a mut self, mut make: impl FnMut(&'a mut [u8], usize, usize) -> T) -> (&'a [u32], Vec<T>) {
         let skip = self.memory.len() - self.stride * self.ports.len();
         let places = self.memory[skip..].chunks_exact_mut(self.stride);

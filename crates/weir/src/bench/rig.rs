@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::workload::ByHand;
 use anyhow::{Result, ensure};
 use std::time::Instant;
-use weir_ceiling::{DROP, FLOOD};
+use weir_baseline::{DROP, FLOOD};
 use weir_ir::TableId;
 use weir_switch::{Fate, Frame, OpResult, Switch, VECTOR, Write, WriteResult, cycles};
 use weir_table::memory::prefetch_bytes;
@@ -18,8 +18,9 @@ pub enum Side {
     /// The interpreter.
     Interp,
     /// The same work written by hand.
-    Ceiling,
-    /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`] packets.
+    Baseline,
+    /// Machine code, while the control plane inserts an entry for every [`PACKETS_PER_INSERT`]
+    /// packets.
     Inserting,
 }
 
@@ -35,7 +36,7 @@ impl Side {
         match self {
             Side::Jit => "jit",
             Side::Interp => "interp",
-            Side::Ceiling => "ceiling",
+            Side::Baseline => "ceiling",
             Side::Inserting => "jit, inserting",
         }
     }
@@ -45,7 +46,7 @@ impl Side {
 pub struct Rig {
     /// Compiled, if [`Side::Jit`] is to run.
     pub switch: Switch,
-    /// What [`Side::Ceiling`] runs.
+    /// What [`Side::Baseline`] runs.
     pub by_hand: Option<ByHand>,
     /// The packets.
     pub pool: Pool,
@@ -63,8 +64,8 @@ pub struct Rig {
 /// Bytes of the packets of the next vector that are fetched.
 const FETCHED: usize = 128;
 
-/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side is driven by
-/// this. Gives the cycles that it took.
+/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side
+/// is driven by this. Gives the cycles that it took.
 fn drive<P>(
     ports: &[u32],
     packets: &mut [P],
@@ -112,8 +113,8 @@ impl Rig {
         self.round_at(side, now_ns, false, |_, _, _| {})
     }
 
-    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it leaves at (`None`: it
-    /// was dropped or copied), and what it is by then.
+    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it
+    /// leaves at (`None`: it was dropped or copied), and what it is by then.
     fn round_at(
         &mut self,
         side: Side,
@@ -125,12 +126,13 @@ impl Rig {
             Side::Jit => self.round_jit(now_ns, watched, false, &mut seen),
             Side::Inserting => self.round_jit(now_ns, watched, true, &mut seen),
             Side::Interp => self.round_interp(now_ns, &mut seen),
-            Side::Ceiling => self.round_ceiling(now_ns, watched, &mut seen),
+            Side::Baseline => self.round_baseline(now_ns, watched, &mut seen),
         }
     }
 
-    /// A round by machine code. If `inserting`, an entry is inserted for every [`PACKETS_PER_INSERT`] packets. That the request is made just before is
-    /// the controller's work and in no figure; neither is that afterwards all these entries are taken out again.
+    /// A round by machine code. If `inserting`, an entry is inserted for every
+    /// [`PACKETS_PER_INSERT`] packets. That the request is made just before is the controller's
+    /// work and in no figure; neither is that afterwards all these entries are taken out again.
     fn round_jit(
         &mut self,
         now_ns: u64,
@@ -215,7 +217,7 @@ impl Rig {
         took
     }
 
-    fn round_ceiling(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
+    fn round_baseline(&mut self, now_ns: u64, watched: bool, seen: &mut impl FnMut(usize, Option<u32>, &[u8])) -> u64 {
         let (ports, mut packets) = self
             .pool
             .fresh(|memory, start, length| &mut memory[start..start + length]);
@@ -256,7 +258,8 @@ impl Rig {
         outcome
     }
 
-    /// Warms up, and makes sure that all sides do the same to the packets. Gives the share of packets that leave.
+    /// Warms up, and makes sure that all sides do the same to the packets. Gives the share of
+    /// packets that leave.
     pub fn check(&mut self, sides: &[Side]) -> Result<f64> {
         let Some((first, others)) = sides.split_first() else {
             return Ok(0.0);

@@ -1,4 +1,5 @@
-//! Where the cycles go: a run of its own, with profiling on, so that what it costs is not in other figures.
+//! Where the cycles go: a run of its own, with profiling on, so that what it costs is not in other
+//! figures.
 
 use super::rig::{Rig, Side};
 use serde_json::{Value, json};

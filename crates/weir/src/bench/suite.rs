@@ -106,15 +106,15 @@ fn rows() -> Vec<Row> {
             });
         };
         let small = pool == SMALL;
-        add(l2, Some((l2, Side::Ceiling)), Bar::Times(1.5), small);
-        add(router, Some((router, Side::Ceiling)), Bar::Times(1.5), small);
+        add(l2, Some((l2, Side::Baseline)), Bar::Times(1.5), small);
+        add(router, Some((router, Side::Baseline)), Bar::Times(1.5), small);
         if !small {
             let (l2, router) = (("l2_switch", 1_000_000, PLAIN), ("ipv4_router", 900_000, PLAIN));
-            add(l2, Some((l2, Side::Ceiling)), Bar::Times(1.5), true);
-            add(router, Some((router, Side::Ceiling)), Bar::Times(1.5), true);
+            add(l2, Some((l2, Side::Baseline)), Bar::Times(1.5), true);
+            add(router, Some((router, Side::Baseline)), Bar::Times(1.5), true);
         }
         let by_hand = ("l2_switch", 10_000, PLAIN);
-        add(exact, Some((by_hand, Side::Ceiling)), Bar::Times(2.5), small);
+        add(exact, Some((by_hand, Side::Baseline)), Bar::Times(2.5), small);
         add(ternary, None, Bar::Cycles(400.0), small);
         add(int, Some((router, Side::Jit)), Bar::Times(2.5), small);
         add(efcp, Some((router, Side::Jit)), Bar::Times(2.5), small);
@@ -219,8 +219,9 @@ impl Row {
     }
 }
 
-/// Runs everything, with progress on stderr: all but the workers on the last of the processors that this process may
-/// use, as others have more to do with the first. What cannot be measured is said in its row.
+/// Runs everything, with progress on stderr: all but the workers on the last of the processors that
+/// this process may use, as others have more to do with the first. What cannot be measured is said
+/// in its row.
 pub fn run(plan: Plan, vector: usize) -> Suite {
     let rows = rows();
     let total = rows.len() + 3;
@@ -263,8 +264,8 @@ fn insert_stations(rig: &mut Rig) -> Result<()> {
 
 /// Forwarding while entries are inserted into a large table, against forwarding alone.
 fn inserting(plan: Plan, vector: usize) -> Outcome {
-    // What is to be told apart is less than one run differs from the next: with twice as many runs the ratio came out
-    // anywhere from 0.99 to 1.06 on a busy host.
+    // What is to be told apart is less than one run differs from the next: with twice as many runs
+    // the ratio came out anywhere from 0.99 to 1.06 on a busy host.
     let plan = Plan {
         runs: plan.runs * 8,
         ..plan

@@ -26,7 +26,8 @@ impl Together {
     }
 }
 
-/// Measures so many workers: in turns each alone, and all together. Also gives the share of packets that leave.
+/// Measures so many workers: in turns each alone, and all together. Also gives the share of packets
+/// that leave.
 ///
 /// # Errors
 /// There are fewer processors, or the case cannot be run.

@@ -157,9 +157,9 @@ impl Wanted {
 /// A program by hand.
 pub enum ByHand {
     /// `l2_switch.p4`
-    L2(Box<weir_ceiling::L2Switch>),
+    L2(Box<weir_baseline::L2Switch>),
     /// `ipv4_router.p4`
-    Router(Box<weir_ceiling::Router>),
+    Router(Box<weir_baseline::Router>),
 }
 
 /// Tables and packets for a program.
@@ -176,8 +176,9 @@ pub trait Workload {
     fn into_packets(self: Box<Self>) -> Vec<Packet>;
 }
 
-/// A program that tables can be filled for: its name, at most how many entries, and the mixes it has besides misses.
-/// The tables and packets of another program, which nobody has written by hand for this one.
+/// A program that tables can be filled for: its name, at most how many entries, and the mixes it
+/// has besides misses. The tables and packets of another program, which nobody has written by hand
+/// for this one.
 struct Unwritten<W>(W);
 
 impl<W: Workload> Workload for Unwritten<W> {

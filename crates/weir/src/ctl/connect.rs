@@ -61,7 +61,8 @@ pub async fn reader(connection: &Connection) -> Result<Client> {
     Ok(Client::connect(options(connection)?.observer()).await?)
 }
 
-/// A client that writes: of P4Runtime the primary. BF Runtime lets everybody write who names the program.
+/// A client that writes: of P4Runtime the primary. BF Runtime lets everybody write who names the
+/// program.
 pub async fn writer(connection: &Connection) -> Result<Client> {
     let options = options(connection)?;
     if options.protocol == weir_client::Protocol::BfRuntime {

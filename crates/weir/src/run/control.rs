@@ -112,7 +112,8 @@ struct Mailbox {
 }
 
 impl Mailbox {
-    /// Does a call on this thread where the worker sleeps and nothing is to be done before it. Whether it was done.
+    /// Does a call on this thread where the worker sleeps and nothing is to be done before it.
+    /// Whether it was done.
     fn call_asleep(&self, worker: usize, call: &Call, now_ns: u64) -> bool {
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         if !orders.is_empty() {
@@ -123,7 +124,8 @@ impl Mailbox {
         };
         // Whoever tells the worker more from here on wakes it, and it waits for the switch.
         drop(orders);
-        // With the switch here, a worker that sleeps goes on doing so; one that has ended does not sleep.
+        // With the switch here, a worker that sleeps goes on doing so; one that has ended does not
+        // sleep.
         if !self.bell.is_asleep() {
             return false;
         }
@@ -161,8 +163,8 @@ pub struct Control {
     mailboxes: Vec<Mailbox>,
     /// Held by whoever tells all workers something.
     telling: Mutex<()>,
-    /// Bundles that were sent from worker to worker and whose frames have not been dealt with; and one for each
-    /// worker that rests and still has packets.
+    /// Bundles that were sent from worker to worker and whose frames have not been dealt with; and
+    /// one for each worker that rests and still has packets.
     pub in_flight: Arc<AtomicUsize>,
     /// Workers that receive nothing from devices until all of them have nothing left.
     resting: AtomicUsize,
@@ -196,8 +198,8 @@ impl Control {
         self.mailboxes.len()
     }
 
-    /// Tells each worker something. All are told everything in the same order, whoever tells it: a worker that is told to
-    /// stop before a change that others make would be waited for in vain.
+    /// Tells each worker something. All are told everything in the same order, whoever tells it: a
+    /// worker that is told to stop before a change that others make would be waited for in vain.
     pub fn tell_all(&self, mut order: impl FnMut(usize) -> Order) {
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in 0..self.workers() {
@@ -205,8 +207,8 @@ impl Control {
         }
     }
 
-    /// Has each worker do a call that is short, at a time of the switch's clock. Those that sleep need not wake up for it:
-    /// it is done when this returns.
+    /// Has each worker do a call that is short, at a time of the switch's clock. Those that sleep
+    /// need not wake up for it: it is done when this returns.
     pub fn call_shortly(&self, call: &Arc<Call>, now_ns: u64) {
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         for (worker, mailbox) in self.mailboxes.iter().enumerate() {
@@ -265,13 +267,14 @@ impl Control {
         self.resting.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether all workers rest and no packet is under way. It stays so until [`Control::end_rest`].
+    /// Whether all workers rest and no packet is under way. It stays so until
+    /// [`Control::end_rest`].
     pub fn is_quiet(&self) -> bool {
         self.resting.load(Ordering::SeqCst) == self.workers() && self.in_flight.load(Ordering::SeqCst) == 0
     }
 
-    /// Once it [is quiet](Control::is_quiet): every worker does this with everybody else at rest, and goes on when
-    /// all have done it. True for one of them.
+    /// Once it [is quiet](Control::is_quiet): every worker does this with everybody else at rest,
+    /// and goes on when all have done it. True for one of them.
     pub fn end_rest(&self, then: impl FnOnce()) -> bool {
         self.together.wait();
         then();

@@ -1,10 +1,11 @@
-//! Which worker a packet is for: whatever belongs to one flow goes to the same one, so that it stays in order.
+//! Which worker a packet is for: whatever belongs to one flow goes to the same one, so that it
+//! stays in order.
 
 /// VLAN tags that are looked behind.
 const TAGS: usize = 2;
 
-/// A number that is the same for all packets of a flow: of its addresses, protocol and ports where it is IP
-/// (fragments have no ports), else of its Ethernet addresses and type.
+/// A number that is the same for all packets of a flow: of its addresses, protocol and ports where
+/// it is IP (fragments have no ports), else of its Ethernet addresses and type.
 pub fn hash(frame: &[u8]) -> u64 {
     let mut sum = Mix(0x9e37_79b9_7f4a_7c15);
     match addresses(frame) {

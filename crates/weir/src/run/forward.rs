@@ -108,7 +108,8 @@ impl Forwarder {
         }
     }
 
-    /// Says which worker this is: only the first has timers of packet generators, as all have the same applications.
+    /// Says which worker this is: only the first has timers of packet generators, as all have the
+    /// same applications.
     pub fn set_number(&mut self, number: usize) {
         self.number = number;
         self.prepare_generators();
@@ -169,7 +170,7 @@ impl Forwarder {
             let count = vector.len();
             fates[..count].copy_from_slice(self.switch.forward(&from, &mut vector, now));
             for (place, frame) in places.iter_mut().zip(&vector) {
-                *place = frame.place();
+                *place = frame.offset_and_length();
             }
         }
         let mut copies = self.switch.advance(now).into_iter();
@@ -196,8 +197,8 @@ impl Forwarder {
         self.take_digests();
     }
 
-    /// Moves packets so that there is room before them for all headers that the program may add. Where a frame is
-    /// too small for that, the switch has the packet in memory of its own.
+    /// Moves packets so that there is room before them for all headers that the program may add.
+    /// Where a frame is too small for that, the switch has the packet in memory of its own.
     fn prepare(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
         for (index, port) in ports.iter().enumerate() {
             let has_room = frames
@@ -283,7 +284,8 @@ impl Forwarder {
         }
     }
 
-    /// A packet for a port without a device: that of the control plane, or one that nobody has connected.
+    /// A packet for a port without a device: that of the control plane, or one that nobody has
+    /// connected.
     fn send_nowhere(&mut self, port: u32, data: &[u8]) {
         if self.cpu.port != Some(port) {
             *self.unconnected.entry(port).or_default() += 1;
@@ -392,7 +394,8 @@ impl Forwarder {
     }
 }
 
-/// Moves a packet within its frame so that there are `headroom` bytes before it. Whether they are there.
+/// Moves a packet within its frame so that there are `headroom` bytes before it. Whether they are
+/// there.
 fn make_room(frame: &mut weir_io::FrameMut<'_>, headroom: usize) -> bool {
     let (start, length) = (frame.headroom(), frame.length());
     if start >= headroom {

@@ -1,4 +1,5 @@
-//! The running workers as a control plane sees them: orders to all of them, new programs, packets in and out.
+//! The running workers as a control plane sees them: orders to all of them, new programs, packets
+//! in and out.
 
 use super::control::{Call, Control, Order, Ticket};
 use super::setup;
@@ -86,7 +87,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Workers that were started with these arguments and ports, and whose clock began at `started`.
+    /// Workers that were started with these arguments and ports, and whose clock began at
+    /// `started`.
     pub fn new(
         control: Arc<Control>,
         arguments: Run,

@@ -1,4 +1,5 @@
-//! Who does what: which worker owns which device, where packets are processed and by whom they are sent.
+//! Who does what: which worker owns which device, where packets are processed and by whom they are
+//! sent.
 
 /// Where a packet for a port goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +90,8 @@ impl Plan {
         let mut places = Vec::new();
         let mut next = 0;
         for (port, (_, queues)) in ports.iter().enumerate() {
-            // Queues of equal number are of equal load, so each port begins with the worker after the last one's.
+            // Queues of equal number are of equal load, so each port begins with the worker after
+            // the last one's.
             for queue in 0..*queues {
                 let worker = next % workers;
                 next += 1;
@@ -136,6 +138,20 @@ impl Plan {
             (*number, route)
         };
         Routes::new(self.ports.iter().enumerate().map(route).collect())
+    }
+
+    /// Number of workers that send their packets for a port to this device.
+    pub fn senders(&self, place: &Place) -> usize {
+        let number = self.ports[place.port];
+        let sends = |worker: &usize| {
+            let route = self.routes(*worker).to(number);
+            match route {
+                Route::Own(end) => (*worker, end) == (place.worker, place.end),
+                Route::Worker { worker, end } => (worker, end) == (place.worker, place.end),
+                Route::Nowhere => false,
+            }
+        };
+        (0..self.workers).filter(sends).count()
     }
 
     /// Whether a worker may have packets that another is to process.
@@ -194,6 +210,16 @@ mod tests {
             assert!(matches!((routes.to(1), routes.to(2)), (Route::Own(_), Route::Own(_))));
         }
         assert_eq!(plan.rings(), 3, "for programs whose packets all go to the first");
+    }
+
+    #[test]
+    fn every_worker_sends_to_one_device_of_a_port() {
+        let plan = Plan::new(&[(1, 1), (2, 2), (3, 5)], 3);
+        for port in 0..3 {
+            let of_port = plan.places.iter().filter(|place| place.port == port);
+            let senders: Vec<usize> = of_port.map(|place| plan.senders(place)).collect();
+            assert_eq!(senders.iter().sum::<usize>(), 3, "{senders:?}");
+        }
     }
 
     #[test]

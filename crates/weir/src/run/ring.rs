@@ -1,5 +1,5 @@
-//! How workers hand frames to each other: bounded rings of bundles that are made at the start and come back empty.
-//! A frame changes hands without being copied.
+//! How workers hand frames to each other: bounded rings of bundles that are made at the start and
+//! come back empty. A frame changes hands without being copied.
 
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
@@ -15,8 +15,8 @@ pub const BUNDLE: usize = 64;
 const BUNDLES: usize = 32;
 /// Frames that a ring can hold.
 pub const RING: usize = BUNDLE * BUNDLES;
-/// Bundles under way up to which one that is not full goes as well. Beyond it the other side is behind, and gains
-/// nothing by many small ones.
+/// Bundles under way up to which one that is not full goes as well. Beyond it the other side is
+/// behind, and gains nothing by many small ones.
 const FEW: usize = 4;
 
 /// Frames for another worker, each with a port: where it came in, or where it is to be sent.
@@ -43,8 +43,8 @@ pub struct Inbox {
     empty: SyncSender<Bundle>,
 }
 
-/// A ring with all its bundles, to the worker with this bell. `in_flight` counts bundles that were sent and whose
-/// frames have not been dealt with yet.
+/// A ring with all its bundles, to the worker with this bell. `in_flight` counts bundles that were
+/// sent and whose frames have not been dealt with yet.
 pub fn ring(pool: &Pool, to: &Arc<Doorbell>, in_flight: &Arc<AtomicUsize>) -> (Outbox, Inbox) {
     let (full, full_out) = sync_channel(BUNDLES);
     let (empty_in, empty) = sync_channel(BUNDLES);
@@ -96,7 +96,8 @@ impl Outbox {
         left >= frames || !self.free.is_empty()
     }
 
-    /// Moves the frame at a position of a batch. False, and nothing has changed, where there is no room.
+    /// Moves the frame at a position of a batch. False, and nothing has changed, where there is no
+    /// room.
     pub fn push(&mut self, from: &mut FrameBatch, index: usize, port: u32) -> bool {
         let Some(bundle) = self.bundle() else { return false };
         let moved = from.move_to(index, &mut bundle.frames);
@@ -137,7 +138,8 @@ impl Outbox {
         };
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         self.to.announce();
-        // There is room: the ring holds as many bundles as there are. The other end lives as long as its worker.
+        // There is room: the ring holds as many bundles as there are. The other end lives as long
+        // as its worker.
         if let Err(error) = self.full.try_send(bundle) {
             self.to.took();
             self.in_flight.fetch_sub(1, Ordering::SeqCst);
@@ -169,8 +171,8 @@ impl Inbox {
 
 /// Wakes a worker that sleeps, and costs nothing while it does not.
 ///
-/// Whoever turns `asleep` off writes one byte, or takes none: so there is a byte in the pipe exactly where
-/// somebody rang.
+/// Whoever turns `asleep` off writes one byte, or takes none: so there is a byte in the pipe
+/// exactly where somebody rang.
 pub struct Doorbell {
     /// Bundles on their way to the worker.
     waiting: AtomicUsize,
@@ -225,8 +227,8 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// Waits for one of the devices, the bell, or the end of the time. `is_due` is asked once more after it has
-    /// been said that this worker sleeps: who changes its answer rings afterwards.
+    /// Waits for one of the devices, the bell, or the end of the time. `is_due` is asked once more
+    /// after it has been said that this worker sleeps: who changes its answer rings afterwards.
     pub fn sleep(
         &mut self,
         devices: &[&dyn Device],

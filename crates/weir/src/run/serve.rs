@@ -15,12 +15,16 @@ use weir_server::bfrt::{self, BfRuntime};
 use weir_server::p4rt::{self, P4Runtime};
 use weir_server::{Address, CallCount, DataPlane, Device, Listener, ServeError, State, StateOptions, Tls, TlsPart};
 
-/// Threads that serve control planes. Long lists of requests, and programs, are read and translated on others; two for the rest contend for the same connection, whose requests take a tenth less processor time with one.
+/// Threads that serve control planes. Long lists of requests, and programs, are read and translated
+/// on others; two for the rest contend for the same connection, whose requests take a tenth less
+/// processor time with one.
 const THREADS: usize = 1;
 
-/// How nice the control plane's threads are where there is no core without a worker. A worker that shares its core with several of
-/// them keeps three quarters of it while it has packets, where it would get an equal part otherwise: packets that wait are lost,
-/// requests that wait are not. Elsewhere threads move to a core that is free, and would only come after the controllers of this machine.
+/// How nice the control plane's threads are where there is no core without a worker. A worker that
+/// shares its core with several of them keeps three quarters of it while it has packets, where it
+/// would get an equal part otherwise: packets that wait are lost, requests that wait are not.
+/// Elsewhere threads move to a core that is free, and would only come after the controllers of this
+/// machine.
 const NICE: u8 = 10;
 
 /// What BF Runtime's clients call a program whose file has no name.
@@ -48,7 +52,8 @@ pub struct ServersReport {
 }
 
 impl Servers {
-    /// Starts those that were asked for; each listens when this returns. One that ends by itself is an event.
+    /// Starts those that were asked for; each listens when this returns. One that ends by itself is
+    /// an event.
     pub fn start(
         arguments: &Run,
         live: Live,
@@ -64,7 +69,8 @@ impl Servers {
             .thread_name("control plane")
             .on_thread_start(move || {
                 if shares_cores {
-                    // Where that is not allowed, a controller's requests take a larger part of the core.
+                    // Where that is not allowed, a controller's requests take a larger part of the
+                    // core.
                     let _ = weir_io::be_nice(NICE);
                 }
             })

@@ -37,8 +37,8 @@ pub fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
     Ok(specs)
 }
 
-/// A capture that is written must be no capture that is read or written otherwise: opening it for writing
-/// empties it.
+/// A capture that is written must be no capture that is read or written otherwise: opening it for
+/// writing empties it.
 fn distinct_files(specs: &[PortSpec]) -> Result<()> {
     let real = |path: &Path| {
         path.canonicalize()

@@ -6,8 +6,9 @@ use weir_switch::Switch;
 
 /// Why one worker must process all packets, if it must.
 ///
-/// Counters, digests and the numbers that `random` gives are as right from any worker. What one packet leaves
-/// behind for another to read is not: registers that the program writes, meters and filters.
+/// Counters, digests and the numbers that `random` gives are as right from any worker. What one
+/// packet leaves behind for another to read is not: registers that the program writes, meters and
+/// filters.
 pub fn obstacle(switch: &Switch) -> Option<String> {
     let program = switch.program();
     for (id, instance) in program.externs.iter() {

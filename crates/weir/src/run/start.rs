@@ -3,10 +3,11 @@
 use super::control::{Control, Event, LentSwitch};
 use super::end::{End, WAITING};
 use super::forward::{Forwarder, Sampling, Upward};
+use super::interfaces::Interfaces;
 use super::live::CpuPort;
 use super::plan::Plan;
-use super::pressure::{Gauges, Pressure};
-use super::reopen::Reopening;
+use super::pressure::{Gauge, Gauges, Pressure};
+use super::reopen::{Reopener, Reopening};
 use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
 use super::worker::{Rings, Ties, Worker};
@@ -99,18 +100,28 @@ pub fn start(
     let held: Vec<_> = switches.iter().map(|s| s.lock_arc()).collect();
     let bells_of = bells.iter().map(|(bell, _)| Arc::clone(bell));
     let control = Arc::new(Control::new(bells_of.zip(switches).collect()));
+    let interfaces = Arc::new(Interfaces::new(specs)?);
     let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
     for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
         let spec = &specs[place.port];
         let reopening = (place.is_only && spec.device.interface().is_some()).then(|| {
-            let (device, pool, options) = (spec.device.clone(), ports.pool.clone(), options(arguments, headroom));
-            Reopening::new(Arc::new(move || weir_io::reopen(&device, &pool, &options)))
+            Reopening::new(Reopener {
+                port: spec.port,
+                device: spec.device.clone(),
+                pool: ports.pool.clone(),
+                options: options(arguments, headroom),
+                interfaces: Arc::clone(&interfaces),
+                messages: links.messages.clone(),
+            })
         });
         let end = End::new(spec.port, device, &ports.pool, reopening, links.messages);
         parts.ends[place.worker].push(end);
     }
     let gauges: Gauges = (0..plan.workers)
-        .map(|worker| plan.of(worker).map(|_| Arc::default()).collect())
+        .map(|worker| {
+            let senders = plan.of(worker).map(|place| plan.senders(place));
+            senders.map(|count| Arc::new(Gauge::new(count))).collect()
+        })
         .collect();
     let cores = weir_io::cores();
     if plan.workers > cores.len() && !cores.is_empty() {

@@ -168,7 +168,8 @@ impl<'a> Supervisor<'a> {
                 }
                 Some(Event::Ended) => {
                     self.ended += 1;
-                    // A control plane may still send packets, and ask what came of those that were received.
+                    // A control plane may still send packets, and ask what came of those that were
+                    // received.
                     if self.ended == self.control.workers() && self.outside.servers.is_none() {
                         self.stop();
                     }

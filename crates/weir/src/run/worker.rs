@@ -24,7 +24,8 @@ const SHORT: Duration = Duration::from_millis(1);
 const LAST_ROUNDS: usize = 64;
 /// Bundles taken from one ring before the others have their turn.
 const TURN: usize = 4;
-/// How long a change of programs waits for ports with a rate; what is in their queues then leaves at once.
+/// How long a change of programs waits for ports with a rate; what is in their queues then leaves
+/// at once.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long the end of a run waits for devices before their frames are given up.
 const END_PATIENCE: Duration = Duration::from_millis(700);
@@ -75,8 +76,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that owns the forwarder's devices; `is_only` says for each whether its packets are spread by their
-    /// flow.
+    /// A worker that owns the forwarder's devices; `is_only` says for each whether its packets are
+    /// spread by their flow.
     pub fn new(
         number: usize,
         mut forwarder: Forwarder,

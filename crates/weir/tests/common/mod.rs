@@ -34,7 +34,8 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts it with these arguments, and waits until it says that it serves something (`P4Runtime`, `HTTP`, …).
+    /// Starts it with these arguments, and waits until it says that it serves something
+    /// (`P4Runtime`, `HTTP`, …).
     pub fn start(arguments: &[&str], serves: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .arg("run")

@@ -1,9 +1,10 @@
 //! PSA's blocks and what the driver does between them, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue is empty, or
-//! dropped. Clones, groups, resubmission, recirculation and other classes of service leave it where ingress ends, and
-//! [`super::driver`] goes on from there; what the egress parser cannot be given without making a packet leaves it
-//! between ingress and egress, and what clones in egress where that ends.
+//! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue
+//! is empty, or dropped. Clones, groups, resubmission, recirculation and other classes of service
+//! leave it where ingress ends, and [`super::driver`] goes on from there; what the egress parser
+//! cannot be given without making a packet leaves it between ingress and egress, and what clones in
+//! egress where that ends.
 
 mod calls;
 mod sums;
@@ -70,12 +71,14 @@ impl DerefMut for Builder<'_> {
     }
 }
 
-/// Egress headers that are ingress headers from where they are parsed on: position among the emitted headers, egress header.
+/// Egress headers that are ingress headers from where they are parsed on: position among the
+/// emitted headers, egress header.
 pub(crate) fn aliases(program: &Program, egress_parser: usize, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     reparse::aliases(program, &program.blocks[egress_parser].body, emits)
 }
 
-/// Variables of the pipeline alone that the driver is handed: the port, then for each emitted header whether it was.
+/// Variables of the pipeline alone that the driver is handed: the port, then for each emitted
+/// header whether it was.
 pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
     VarId::new(program.vars.len() + number)
 }
@@ -91,8 +94,8 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     let Some(emits) = arch.emits.clone() else {
         return refused(blocks.ingress.deparser, "what it emits is not known beforehand");
     };
-    // What the driver runs again, or only where somebody asks for it, must have no lasting effects. For digests the driver
-    // takes over, and runs the ingress deparser from its beginning.
+    // What the driver runs again, or only where somebody asks for it, must have no lasting effects.
+    // For digests the driver takes over, and runs the ingress deparser from its beginning.
     let nothing = |_: &Op| false;
     let digests = |op: &Op| matches!(op, Op::Digest { .. });
     let deparser = &program.blocks[blocks.ingress.deparser].body;
@@ -232,7 +235,8 @@ impl Builder<'_> {
                 Some(())
             }
             Some(Op::DirectCount(_)) => {
-                // As a counter of as many cells as there are entries: whole vectors are counted at once.
+                // As a counter of as many cells as there are entries: whole vectors are counted at
+                // once.
                 let index = call.entry.map_or_else(|| constant(32, 0), Operand::Var);
                 let argument = ArgumentValue::In(vec![InLeaf::Value(index)]);
                 if let InstKind::Call(mut count) = pseudo("count", Some(argument), None) {
@@ -348,8 +352,8 @@ impl Builder<'_> {
         Some((on_error, error))
     }
 
-    /// What counters and meters of egress count is the packet that egress gets; the host only knows the one that
-    /// was received.
+    /// What counters and meters of egress count is the packet that egress gets; the host only knows
+    /// the one that was received.
     fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
         for (at, flag) in self.emitted.flags.clone().into_iter().enumerate() {
             if let Some(flag) = flag {

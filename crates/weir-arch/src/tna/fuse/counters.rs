@@ -1,4 +1,5 @@
-//! `ParserCounter`: numbers of eight bits in variables. How deep a counter's stack is, is known at every place of a parser.
+//! `ParserCounter`: numbers of eight bits in variables. How deep a counter's stack is, is known at
+//! every place of a parser.
 
 use super::super::externs::{self, Op};
 use super::Builder;
@@ -56,7 +57,8 @@ impl Builder<'_> {
         level
     }
 
-    /// What a call of a counter is; `None`: it is no such call. The answer says whether it can be done.
+    /// What a call of a counter is; `None`: it is no such call. The answer says whether it can be
+    /// done.
     pub(super) fn counter(&mut self, call: &Call, depths: &mut Depths, loc: Loc) -> Option<Option<()>> {
         let program = std::sync::Arc::clone(self.arch.program());
         let op = externs::own(&program, call, loc).ok()??;
@@ -107,7 +109,8 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// The number of a header's field, as `set` with a maximum, a rotation, a mask and a summand makes it.
+    /// The number of a header's field, as `set` with a maximum, a rotation, a mask and a summand
+    /// makes it.
     fn computed(&mut self, call: &Call) -> Option<Operand> {
         let (value, most) = (call.input(0)?.clone(), call.input(1)?.clone());
         let (value, most) = (self.extended(value, 8), self.extended(most, 8));

@@ -1,4 +1,5 @@
-//! Egress of a packet for one port: its parser over what the ingress deparser has emitted, its control, its deparser.
+//! Egress of a packet for one port: its parser over what the ingress deparser has emitted, its
+//! control, its deparser.
 
 use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
@@ -100,7 +101,8 @@ fn is_checksum(program: &Program, kind: &InstKind) -> bool {
     }
 }
 
-/// Whether a call can be made from code, and does not depend on the packet's length, which the host does not know there.
+/// Whether a call can be made from code, and does not depend on the packet's length, which the host
+/// does not know there.
 fn is_length_blind(program: &Program, call: &weir_ir::Call) -> bool {
     match externs::own(program, call, Loc::default()) {
         Ok(Some(Op::Count {

@@ -1,4 +1,5 @@
-//! The ingress parser without what stands in front of packets: compiled code is given the packet alone.
+//! The ingress parser without what stands in front of packets: compiled code is given the packet
+//! alone.
 
 use super::counters::Depths;
 use super::{Builder, exit};
@@ -42,7 +43,8 @@ impl Front {
         front
     }
 
-    /// The intrinsic header of a packet that came in at a port, and the words of the port's metadata.
+    /// The intrinsic header of a packet that came in at a port, and the words of the port's
+    /// metadata.
     pub(super) fn new(port: VarId, now_ns: VarId, port_metadata: &[VarId]) -> Self {
         let mut pieces = vec![
             // Not resubmitted, and zeros up to the port.
@@ -62,7 +64,8 @@ impl Front {
     }
 }
 
-/// How far a parser is: its block, how many bits in front of the packet were taken, and how deep the stacks of its counters are.
+/// How far a parser is: its block, how many bits in front of the packet were taken, and how deep
+/// the stacks of its counters are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     block: BlockId,
@@ -81,8 +84,8 @@ struct Walk<'a> {
 }
 
 impl Builder<'_> {
-    /// Appends the parser. Where it reads what only the control plane knows, or at no known place, it leaves by the exit for
-    /// what cannot be followed.
+    /// Appends the parser. Where it reads what only the control plane knows, or at no known place,
+    /// it leaves by the exit for what cannot be followed.
     pub(super) fn parser(&mut self, body: &Body, front: &Front) -> Parsed {
         let parsed = Parsed {
             accepted: self.block(),
@@ -173,7 +176,8 @@ impl Builder<'_> {
         self.lost.get_or_insert_with(|| NotCompiled::new(program, loc, problem));
     }
 
-    /// Appends an instruction, after which the parser is further; `None` where that cannot be known.
+    /// Appends an instruction, after which the parser is further; `None` where that cannot be
+    /// known.
     fn parser_inst(&mut self, kind: &InstKind, loc: Loc, place: &mut Place, front: &Front) -> Option<()> {
         if let InstKind::Call(call) = kind {
             if let Some(done) = self.counter(call, &mut place.depths, loc) {

@@ -1,13 +1,10 @@
 //! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one port, whose queue is empty.
-//! A packet that requests a mirror, digest or resubmission exits at the end of the ingress control,
-//! and
-//! [`super::driver`] resumes there. Copies of groups, packets that the egress parser must see as
-//! bytes, and all packets
-//! of programs whose egress needs the packet exit deparsed, for the traffic manager. Egress is a
-//! second pipeline then
-//! (`queued`).
+//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one
+//! port, whose queue is empty. A packet that requests a mirror, digest or resubmission exits at the
+//! end of the ingress control, and [`super::driver`] resumes there. Copies of groups, packets that
+//! the egress parser must see as bytes, and all packets of programs whose egress needs the packet
+//! exit deparsed, for the traffic manager. Egress is a second pipeline then (`queued`).
 
 mod calls;
 mod counters;
@@ -390,7 +387,8 @@ impl<'a> Builder<'a> {
                 as_sent: false,
                 ..
             } => {
-                // As a counter of as many cells as there are entries: whole vectors are counted at once.
+                // As a counter of as many cells as there are entries: whole vectors are counted at
+                // once.
                 let index = call.entry.map_or_else(|| constant(32, 0), Operand::Var);
                 let argument = ArgumentValue::In(vec![InLeaf::Value(index)]);
                 if let InstKind::Call(mut count) = pseudo(COUNT, Some(argument), None) {
@@ -460,7 +458,8 @@ impl<'a> Builder<'a> {
         self.append(&program, index);
     }
 
-    /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a field.
+    /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a
+    /// field.
     fn after_parser(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
         let drops = |bits: u64| gress.way == Way::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
         let parsed = self.block();

@@ -1,5 +1,5 @@
-//! Register actions that are more than one cell read and written: the interpreter runs them for compiled code, on what they
-//! see of the packet.
+//! Register actions that are more than one cell read and written: the interpreter runs them for
+//! compiled code, on what they see of the packet.
 
 use super::super::driver::Tna;
 use super::super::externs::{self, Op};
@@ -15,8 +15,9 @@ use weir_ir::passes::{read_by, written};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Argument, ArgumentValue, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Type, VarId};
 
-/// The call that stands for such an action. Its last three arguments are the action's number among those of the pipeline, what the
-/// action reads and what it writes besides its own value and results.
+/// The call that stands for such an action. Its last three arguments are the action's number among
+/// those of the pipeline, what the action reads and what it writes besides its own value and
+/// results.
 pub(super) const OUTSIDE: &str = "$action";
 
 /// An action that the interpreter runs.
@@ -37,7 +38,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Adds the methods of an action; `None` where there is something in them that cannot be handed over.
+    /// Adds the methods of an action; `None` where there is something in them that cannot be handed
+    /// over.
     fn action(&mut self, program: &Program, action: &RegisterCall, register: ExternId) -> Option<()> {
         // No action executes itself, nor one that would execute it.
         self.others |= action.register != register;

@@ -1,4 +1,5 @@
-//! Register actions: the cell is read and written as [`weir_ir::pipeline::FlatCells`] says, what the action does to it is code.
+//! Register actions: the cell is read and written as [`weir_ir::pipeline::FlatCells`] says, what
+//! the action does to it is code.
 
 use super::super::externs::At;
 use super::super::registers::{Cell, RegisterCall, widths};
@@ -15,7 +16,8 @@ use weir_ir::{
 pub(super) const READ: &str = "$read";
 pub(super) const WRITE: &str = "$write";
 
-/// How deeply actions may execute each other in code, and how many there may be in all: each is put where it is executed.
+/// How deeply actions may execute each other in code, and how many there may be in all: each is put
+/// where it is executed.
 const MAX_NESTED: usize = 32;
 const MAX_EXECUTED: usize = 1024;
 
@@ -67,7 +69,8 @@ impl Builder<'_> {
         is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && is_narrow()
     }
 
-    /// Reads the cell, does what the action says, writes it back. What is more than one cell the interpreter does.
+    /// Reads the cell, does what the action says, writes it back. What is more than one cell the
+    /// interpreter does.
     pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
         let index = match action.cell {
             _ if !self.is_of_one_cell(action) => return self.outside(action, call, loc),
@@ -82,8 +85,9 @@ impl Builder<'_> {
             return None;
         }
         self.executed += 1;
-        // As for any call, what goes in is as it was before the call, and what comes out is there after it: the action may read or
-        // change the variable that the index comes from, and read the one that a result goes to.
+        // As for any call, what goes in is as it was before the call, and what comes out is there
+        // after it: the action may read or change the variable that the index comes from, and read
+        // the one that a result goes to.
         let index = match index {
             Operand::Var(var) => {
                 let width = self.width(var);
@@ -154,8 +158,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where the index may be beyond the register's end, goes on only where it is not, and where it is the results are zero; gives
-    /// where both ways meet.
+    /// Where the index may be beyond the register's end, goes on only where it is not, and where it
+    /// is the results are zero; gives where both ways meet.
     fn leave_beyond(
         &mut self,
         action: &RegisterCall,

@@ -75,7 +75,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Residual checksums of a parser. Those that go to the same place are one, as the last of them counts.
+    /// Residual checksums of a parser. Those that go to the same place are one, as the last of them
+    /// counts.
     pub(super) fn find_deposits(&mut self, parser: &Body) {
         self.deposits.clear();
         for (_, block) in parser.blocks.iter() {
@@ -94,7 +95,8 @@ impl Builder<'_> {
         }
     }
 
-    /// `subtract_all_and_deposit`; `None`: the call is no such one. It can be done within the packet.
+    /// `subtract_all_and_deposit`; `None`: the call is no such one. It can be done within the
+    /// packet.
     pub(super) fn deposit(&mut self, call: &Call, is_in_packet: bool, loc: Loc) -> Option<Option<()>> {
         let id = self.deposit_of(call, loc)?;
         if !is_in_packet {

@@ -10,7 +10,8 @@ use weir_ir::{Argument, ArgumentValue, BinaryOp, Call, InLeaf, InstKind, Loc, Op
 /// Bits of a machine word.
 const WORD: u32 = 64;
 
-/// A call that stands for that of a `MathUnit`; its last argument is the number of its table among those of the pipeline.
+/// A call that stands for that of a `MathUnit`; its last argument is the number of its table among
+/// those of the pipeline.
 pub(super) const MATH: &str = "$math";
 
 impl Builder<'_> {
@@ -57,7 +58,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What such a call gives, where that is arithmetic on words; `None` where the host has to do it.
+    /// What such a call gives, where that is arithmetic on words; `None` where the host has to do
+    /// it.
     pub(super) fn function(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
         let value = match op {
             Op::Predicate(comparisons) => self.predicate(comparisons, call)?,

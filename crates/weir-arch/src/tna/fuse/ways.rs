@@ -34,7 +34,8 @@ const PIPE: (u32, u32) = (8, 7);
 const GROUP: (u32, u32) = (6, 2);
 
 impl<'a> Builder<'a> {
-    /// A block for each of several ways that bits of a variable choose from; the first where no way has their value.
+    /// A block for each of several ways that bits of a variable choose from; the first where no way
+    /// has their value.
     fn choose(&mut self, var: VarId, (hi, lo): (u32, u32), ways: &[&[u64]]) -> Vec<BlockId> {
         if ways.len() < 2 {
             return vec![self.at];

@@ -1,7 +1,8 @@
 //! v1model's blocks and what the driver does between them, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is empty, or
-//! dropped. What is rarer leaves it where ingress or egress ends, and [`super::driver`] goes on from there.
+//! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is
+//! empty, or dropped. What is rarer leaves it where ingress or egress ends, and [`super::driver`]
+//! goes on from there.
 
 mod calls;
 mod exits;
@@ -139,8 +140,8 @@ impl Builder<'_> {
         self.is_csum16(call, 3)
     }
 
-    /// Whether a `hash(result, algorithm, base, data, max)` is the Internet checksum of its data and nothing else, and
-    /// all its headers begin at whole words of the sum.
+    /// Whether a `hash(result, algorithm, base, data, max)` is the Internet checksum of its data
+    /// and nothing else, and all its headers begin at whole words of the sum.
     fn is_plain_sum(&self, call: &Call) -> bool {
         let plain = self.is_csum16(call, 1)
             && call.constant_input(2) == Some(0)
@@ -208,8 +209,8 @@ impl Builder<'_> {
         self.copy(call.outputs(0).first().copied(), result);
     }
 
-    /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid, compares
-    /// or replaces.
+    /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid,
+    /// compares or replaces.
     fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let condition = match header {
@@ -377,8 +378,9 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
-        // No extern touches shared metadata behind its arguments, and whoever compiles the pipeline goes by `CallKind`:
-        // what is known of metadata stays known across calls. Those that keep variables go on naming them.
+        // No extern touches shared metadata behind its arguments, and whoever compiles the pipeline
+        // goes by `CallKind`: what is known of metadata stays known across calls. Those that keep
+        // variables go on naming them.
         let is_pure = |call: &Call, loc| {
             !matches!(
                 externs::call_op(&arch.program, call, loc, &arch.externs),

@@ -1,5 +1,5 @@
-//! `tf1.tm.*`, `tf2.tm.*`: of the traffic manager what weir has, rates of ports and counters of queues. weir counts packets where
-//! the fields say cells.
+//! `tf1.tm.*`, `tf2.tm.*`: of the traffic manager what weir has, rates of ports and counters of
+//! queues. weir counts packets where the fields say cells.
 
 use super::Chip;
 use super::field::{apis, data, dev_port_key, field, table, ty};

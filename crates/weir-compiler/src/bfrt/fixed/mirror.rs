@@ -4,7 +4,8 @@ use super::Chip;
 use super::field::{action, data, field, key, table, ty};
 use weir_proto::bfrt_info::{FieldType, Table};
 
-/// Fields of every session that both chips have, in order; their numbers follow those of the chip's own fields.
+/// Fields of every session that both chips have, in order; their numbers follow those of the chip's
+/// own fields.
 const COMMON: [(&str, &str); 18] = [
     ("$direction", "direction"),
     ("$ucast_egress_port", "uint32"),

@@ -50,8 +50,8 @@ impl XdpMode {
 }
 
 /// Options of Linux for polling the hardware from the process instead of by interrupts (5.11 and
-/// later). Worth it where the process spins; set `napi_defer_hard_irqs` and `gro_flush_timeout` of the
-/// interface as well. Measured on veth: no gain.
+/// later). Worth it where the process spins; set `napi_defer_hard_irqs` and `gro_flush_timeout` of
+/// the interface as well. Measured on veth: no gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XdpBusyPoll {
     /// How long a call may poll.
@@ -65,11 +65,11 @@ pub struct XdpBusyPoll {
 pub struct XdpOptions {
     /// The way through the kernel.
     pub mode: XdpMode,
-    /// Entries of each ring, made a power of two from 64 to 32768. By default 8192, fewer where there are
-    /// many queues.
+    /// Entries of each ring, made a power of two from 64 to 32768. By default 8192, fewer where
+    /// there are many queues.
     pub ring: Option<u32>,
-    /// Where frames come from. By default a pool of its own with four frames per entry of a ring and
-    /// queue, of [`XdpOptions::frames_for`]. A pool must be [`FrameLayout::Aligned`] for
+    /// Where frames come from. By default a pool of its own with four frames per entry of a ring
+    /// and queue, of [`XdpOptions::frames_for`]. A pool must be [`FrameLayout::Aligned`] for
     /// [`XdpMode::ZeroCopy`].
     pub pool: Option<Pool>,
     /// Poll the hardware from here.
@@ -77,8 +77,8 @@ pub struct XdpOptions {
 }
 
 impl XdpOptions {
-    /// Frames that a pool should have for interfaces with this many queues in all: for full rings of
-    /// `ring` entries, and as many again in other hands.
+    /// Frames that a pool should have for interfaces with this many queues in all: for full rings
+    /// of `ring` entries, and as many again in other hands.
     #[must_use]
     pub fn frames_for(queues: u32, ring: u32) -> u32 {
         queues.saturating_mul(ring).saturating_mul(4).min(Pool::MAX_FRAMES)
@@ -87,37 +87,39 @@ impl XdpOptions {
 
 /// An interface through AF_XDP, with one socket for each of its receive queues.
 ///
-/// Everything the interface receives comes here and nothing reaches the kernel's own network any more:
-/// an address of this machine on the interface does not answer while this exists. (A [`crate::RawSocket`]
-/// only gets copies.) The interface receives everything, its merging of packets (GRO, LRO) and its
-/// taking off of VLAN tags are switched off meanwhile. Linux 5.11 or later is needed.
+/// Everything the interface receives comes here and nothing reaches the kernel's own network any
+/// more: an address of this machine on the interface does not answer while this exists. (A
+/// [`crate::RawSocket`] only gets copies.) The interface receives everything, its merging of
+/// packets (GRO, LRO) and its taking off of VLAN tags are switched off meanwhile. Linux 5.11 or
+/// later is needed.
 ///
 /// # What AF_XDP does not say
 ///
-/// A frame comes as bare bytes, without what a raw socket is told about it. Between interfaces of one
-/// machine, as on veth, that loses information:
+/// A frame comes as bare bytes, without what a raw socket is told about it. Between interfaces of
+/// one machine, as on veth, that loses information:
 ///
-/// - A local sender (a TCP or UDP socket behind the peer) leaves **checksums unfinished**. Nothing says
-///   so; whether a wrong checksum was meant is not to be guessed, and it is passed on as it is. The next
-///   kernel then drops the packet.
-/// - A sender may leave cutting into segments to the interface; in generic mode the kernel makes one
-///   long frame of it, which no frame of a pool takes. It is counted as dropped.
+/// - A local sender (a TCP or UDP socket behind the peer) leaves **checksums unfinished**. Nothing
+///   says so; whether a wrong checksum was meant is not to be guessed, and it is passed on as it
+///   is. The next kernel then drops the packet.
+/// - A sender may leave cutting into segments to the interface; in generic mode the kernel makes
+///   one long frame of it, which no frame of a pool takes. It is counted as dropped.
 /// - A VLAN tag that a local sender keeps beside the packet is lost.
 ///
-/// `ethtool -K PEER tx off tso off gso off txvlan off` at the other end avoids all three; from here it
-/// cannot be seen or set. For this reason [`crate::open`] uses AF_XDP for plain names of real interfaces
-/// only, and `xdp:NAME` for those who know. On the wire of real hardware none of this exists.
+/// `ethtool -K PEER tx off tso off gso off txvlan off` at the other end avoids all three; from here
+/// it cannot be seen or set. For this reason [`crate::open`] uses AF_XDP for plain names of real
+/// interfaces only, and `xdp:NAME` for those who know. On the wire of real hardware none of this
+/// exists.
 ///
 /// # Threads
 ///
-/// [`Self::into_queues`] gives a socket per queue, for as many threads. One socket sends with its first
-/// queue, which keeps frames in order.
+/// [`Self::into_queues`] gives a socket per queue, for as many threads. One socket sends with its
+/// first queue, which keeps frames in order.
 ///
 /// # Limits
 ///
-/// Frames of more than [`Pool::MAX_FRAME`] bytes, and so an MTU above 3754, are not possible. What is
-/// queued when the interface goes down is sent when it is up again. A frame that the interface takes
-/// and throws away is counted as dropped, but its bytes stay in `sent_bytes`.
+/// Frames of more than [`Pool::MAX_FRAME`] bytes, and so an MTU above 3754, are not possible. What
+/// is queued when the interface goes down is sent when it is up again. A frame that the interface
+/// takes and throws away is counted as dropped, but its bytes stay in `sent_bytes`.
 #[derive(Debug)]
 pub struct XdpSocket {
     shared: Arc<Shared>,
@@ -248,8 +250,9 @@ impl<'n> Interface<'n> {
     }
 }
 
-/// Entries of each ring unless told otherwise: so many that a thread that shares its core, and has to wait for two others that
-/// have it for 4 ms each, loses nothing of a million packets per second.
+/// Entries of each ring unless told otherwise: so many that a thread that shares its core, and has
+/// to wait for two others that have it for 4 ms each, loses nothing of a million packets per
+/// second.
 fn usual_ring(queues: u32) -> u32 {
     (8192 / queues.max(1)).next_power_of_two().clamp(512, 8192)
 }
@@ -276,8 +279,8 @@ impl XdpSocket {
     ///
     /// # Errors
     ///
-    /// There is no such interface, a right is missing, or AF_XDP does not work with it; the message says
-    /// why.
+    /// There is no such interface, a right is missing, or AF_XDP does not work with it; the message
+    /// says why.
     pub fn open(name: &str, options: &XdpOptions) -> Result<Self, IoError> {
         let interface = Interface::new(name)?;
         let no = |why: String| IoError::NoXdp {
@@ -348,8 +351,8 @@ impl XdpSocket {
     }
 
     /// A socket for each queue, in the order of their numbers. Together they are what this was; the
-    /// program stays until the last is dropped. What arrives at a queue whose socket is dropped before goes
-    /// to the kernel. What this has counted is counted by the first.
+    /// program stays until the last is dropped. What arrives at a queue whose socket is dropped
+    /// before goes to the kernel. What this has counted is counted by the first.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The program that sends what an interface receives to the sockets of its queues, and its link to the
-//! interface.
+//! The program that sends what an interface receives to the sockets of its queues, and its link to
+//! the interface.
 
 use crate::sys::check;
 use std::io;
@@ -134,7 +134,8 @@ pub(super) fn set_socket(map: &OwnedFd, queue: u32, socket: &OwnedFd) -> io::Res
     unsafe { bpf(MAP_UPDATE_ELEM, &attributes) }.map(|_| ())
 }
 
-/// Loads the program: what arrives at a queue with a socket goes there, everything else to the kernel.
+/// Loads the program: what arrives at a queue with a socket goes there, everything else to the
+/// kernel.
 ///
 /// In the words of the kernel's headers:
 /// `return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS);`

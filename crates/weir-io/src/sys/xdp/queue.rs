@@ -87,8 +87,8 @@ fn bind(socket: &OwnedFd, setup: &Setup, flags: u16, sibling: Option<&OwnedFd>) 
 }
 
 impl Queue {
-    /// Opens the socket of a queue. With a `sibling`, the socket of another queue of the interface, the
-    /// memory is registered once for both; where the kernel cannot (before 5.10), the memory is
+    /// Opens the socket of a queue. With a `sibling`, the socket of another queue of the interface,
+    /// the memory is registered once for both; where the kernel cannot (before 5.10), the memory is
     /// registered again, which costs only locked pages.
     pub(super) fn open(setup: &Setup, memory: &Arc<Memory>, sibling: Option<&OwnedFd>) -> io::Result<Self> {
         let shared = sibling.and_then(|fd| Self::try_open(setup, memory, Some(fd)).ok());
@@ -203,8 +203,8 @@ impl Queue {
             let flags = libc::MSG_DONTWAIT;
             let fd = self.socket.as_raw_fd();
             let none = std::ptr::null_mut();
-            // SAFETY: no buffer and no address are passed. Nothing is received this way; the call makes
-            // the driver look at its rings, and whether it could is seen there.
+            // SAFETY: no buffer and no address are passed. Nothing is received this way; the call
+            // makes the driver look at its rings, and whether it could is seen there.
             unsafe { libc::recvfrom(fd, none, 0, flags, none.cast(), none.cast()) };
         }
     }
@@ -289,8 +289,8 @@ impl Queue {
         self.send.is_pending()
     }
 
-    /// Makes the kernel send what is queued. Where it copies, it sends a limited number per call, so that
-    /// it is called until everything is sent or it gets no further.
+    /// Makes the kernel send what is queued. Where it copies, it sends a limited number per call,
+    /// so that it is called until everything is sent or it gets no further.
     pub(super) fn kick(&mut self) -> io::Result<Kicked> {
         let mut kicked = Kicked::default();
         self.send.submit();
@@ -348,8 +348,8 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // What the kernel has is not asked back: it may still read a frame that it is sending. In a pool
-        // that lives on these frames are missing.
+        // What the kernel has is not asked back: it may still read a frame that it is sending. In a
+        // pool that lives on these frames are missing.
         self.reap();
         self.memory.give(self.spare.drain(..));
     }

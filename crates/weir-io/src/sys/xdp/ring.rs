@@ -1,5 +1,5 @@
-//! The four rings that an AF_XDP socket shares with the kernel. Each has one producer and one consumer,
-//! who tell each other how far they are with a pair of counters.
+//! The four rings that an AF_XDP socket shares with the kernel. Each has one producer and one
+//! consumer, who tell each other how far they are with a pair of counters.
 
 use crate::sys::{Plain, check};
 use std::io;
@@ -24,8 +24,8 @@ struct Ring<T> {
     size: u32,
 }
 
-// SAFETY: the pointers are into a mapping that this owns; it can be used from any thread, by one at a
-// time.
+// SAFETY: the pointers are into a mapping that this owns; it can be used from any thread, by one at
+// a time.
 unsafe impl<T: Plain> Send for Ring<T> {}
 
 impl<T: Plain> Ring<T> {
@@ -80,8 +80,8 @@ impl<T: Plain> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel changes it
-        // with atomic operations only.
+        // SAFETY: the pointer is into the mapping, which lives as long as `self`; the kernel
+        // changes it with atomic operations only.
         unsafe { self.producer.as_ref() }
     }
 
@@ -146,8 +146,8 @@ impl<T: Plain> Producer<T> {
         })
     }
 
-    /// Number of entries that can be written; looks at the kernel's counter where fewer than `wanted`
-    /// are known of.
+    /// Number of entries that can be written; looks at the kernel's counter where fewer than
+    /// `wanted` are known of.
     pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let mut used = self.written.wrapping_sub(self.read);
         if self.ring.size.saturating_sub(used) < wanted {
@@ -163,7 +163,8 @@ impl<T: Plain> Producer<T> {
         if self.room(1) == 0 {
             return false;
         }
-        // SAFETY: the entry is within the ring, and there is room, so the kernel does not read it now.
+        // SAFETY: the entry is within the ring, and there is room, so the kernel does not read it
+        // now.
         unsafe { self.ring.entry(self.written).write(value) };
         self.written = self.written.wrapping_add(1);
         true
@@ -217,8 +218,8 @@ impl<T: Plain> Consumer<T> {
         })
     }
 
-    /// Reads the next entry. `None` where there is none. The kernel writes no other in its place before
-    /// [`Self::release`].
+    /// Reads the next entry. `None` where there is none. The kernel writes no other in its place
+    /// before [`Self::release`].
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.read == self.written {
             // Acquire: the entries are written before they are counted.
@@ -227,8 +228,8 @@ impl<T: Plain> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: the entry is within the ring, the kernel has written it and does not touch it until it
-        // is released; any bytes make a `T`.
+        // SAFETY: the entry is within the ring, the kernel has written it and does not touch it
+        // until it is released; any bytes make a `T`.
         let value = unsafe { self.ring.entry(self.read).read() };
         self.read = self.read.wrapping_add(1);
         Some(value)

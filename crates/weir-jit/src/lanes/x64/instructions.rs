@@ -1,4 +1,4 @@
-//! Instructions on vectors, by what the Intel manual says of their encoding.
+//! Encodings of vector instructions, from the Intel manual.
 
 /// Opcode tables ("mmm").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Prefix {
     Pf2 = 3,
 }
 
-/// An instruction on vectors: its opcode and what belongs to that.
+/// A vector instruction: its opcode, and the fields that belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::lanes) struct Vector {
     pub(super) map: Map,
@@ -47,7 +47,7 @@ pub(super) const fn v0f3a(opcode: u8) -> Vector {
     vector(Map::M0f3a, Prefix::P66, true, opcode)
 }
 
-// Names are the manual's. Of three operands, unless said otherwise.
+// Names are the manual's. Three operands, unless said otherwise.
 pub(in crate::lanes) const VPADDQ: Vector = v0f(0xd4);
 pub(in crate::lanes) const VPSUBQ: Vector = v0f(0xfb);
 pub(in crate::lanes) const VPMULLQ: Vector = v0f38(0x40);
@@ -76,19 +76,19 @@ pub(in crate::lanes) const VPBROADCASTQ: Vector = v0f38(0x59);
 pub(in crate::lanes) const VMOVDQU64: Vector = vector(Map::M0f, Prefix::Pf3, true, 0x6f);
 /// Two operands, memory first.
 pub(in crate::lanes) const VMOVDQU64_STORE: Vector = vector(Map::M0f, Prefix::Pf3, true, 0x7f);
-/// With a byte.
+/// With an immediate byte.
 pub(in crate::lanes) const VPSHRDQ: Vector = v0f3a(0x73);
-/// With a byte.
+/// With an immediate byte.
 pub(in crate::lanes) const VINSERTI64X2: Vector = v0f3a(0x38);
-/// With a byte; registers only.
+/// With an immediate byte; registers only.
 pub(in crate::lanes) const VINSERTI64X4: Vector = v0f3a(0x3a);
-/// With a byte; two operands, memory or register first.
+/// With an immediate byte; two operands, memory or register first.
 pub(in crate::lanes) const VEXTRACTI64X2: Vector = v0f3a(0x39);
-/// With a byte; two operands, registers only, what is written to last.
+/// With an immediate byte; two operands, registers only, destination last.
 pub(in crate::lanes) const VEXTRACTI64X4: Vector = v0f3a(0x3b);
-/// Into a mask register; with a byte.
+/// Into a mask register; with an immediate byte.
 pub(in crate::lanes) const VPCMPUQ: Vector = v0f3a(0x1e);
-/// Into a mask register; with a byte.
+/// Into a mask register; with an immediate byte.
 pub(in crate::lanes) const VPCMPQ: Vector = v0f3a(0x1f);
 /// Into a mask register.
 pub(in crate::lanes) const VPTESTMQ: Vector = v0f38(0x27);
@@ -98,19 +98,19 @@ pub(in crate::lanes) const VPTESTNMQ: Vector = vector(Map::M0f38, Prefix::Pf3, t
 pub(in crate::lanes) const VMOVQ_STORE: Vector = v0f(0xd6);
 /// Memory first, of eight bytes: the upper half of the lowest 16.
 pub(in crate::lanes) const VMOVHPS_STORE: Vector = vector(Map::M0f, Prefix::None, false, 0x17);
-/// Memory first, of four bytes; with a byte.
+/// Memory first, of four bytes; with an immediate byte.
 pub(in crate::lanes) const VPEXTRD: Vector = vector(Map::M0f3a, Prefix::P66, false, 0x16);
-/// Memory first, of two bytes; with a byte.
+/// Memory first, of two bytes; with an immediate byte.
 pub(in crate::lanes) const VPEXTRW: Vector = vector(Map::M0f3a, Prefix::P66, false, 0x15);
-/// Memory first, of one byte; with a byte.
+/// Memory first, of one byte; with an immediate byte.
 pub(in crate::lanes) const VPEXTRB: Vector = vector(Map::M0f3a, Prefix::P66, false, 0x14);
 /// A general register first.
 pub(super) const VMOVQ_TO: Vector = v0f(0x7e);
-/// A general register first; with a byte.
+/// A general register first; with an immediate byte.
 pub(super) const VPEXTRQ: Vector = v0f3a(0x16);
 pub(super) const VPGATHERQQ: Vector = v0f38(0x91);
 
-/// Shifts by a constant: the opcode and what stands in place of a register.
+/// A shift by a constant: the opcode, and its extension in place of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::lanes) struct ShiftBy {
     pub(super) vector: Vector,

@@ -1,6 +1,8 @@
-//! An assembler for what [`super::emit`] needs of x86-64 with AVX-512: instructions as bytes, labels, and constants behind the code.
+//! An assembler for the subset of x86-64 and AVX-512 that [`super::emit`] uses: instructions as
+//! bytes, labels, and constants behind the code.
 //!
-//! Encodings are those of the Intel manual, volume 2: EVEX (2.7) for vectors, VEX (2.3) for mask registers.
+//! Encodings are those of the Intel manual, volume 2: EVEX (2.7) for vectors, VEX (2.3) for mask
+//! registers. It checks no features of the processor.
 
 mod instructions;
 #[cfg(test)]
@@ -13,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Zmm(pub u8);
 
-/// A mask register, `k0` to `k7`. As what an instruction is masked by, `k0` means all lanes.
+/// A mask register, `k0` to `k7`. As the mask of an instruction, `k0` means all lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct K(pub u8);
 
@@ -30,26 +32,26 @@ pub(super) const RBP: Gpr = Gpr(5);
 pub(super) const RSI: Gpr = Gpr(6);
 pub(super) const RDI: Gpr = Gpr(7);
 
-/// A place in memory.
+/// A memory operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mem {
-    /// So many bytes after the address in a register.
+    /// An offset from the address in a register.
     At(Gpr, i32),
     /// A constant behind the code.
     Pool(Constant),
 }
 
-/// A constant behind the code, by its first byte there.
+/// A constant behind the code, by the offset of its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Constant(usize);
 
-/// The last operand of an instruction on vectors.
+/// The last operand of a vector instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operand {
     Register(Zmm),
     /// As many bytes as the vector has.
     Memory(Mem),
-    /// Eight bytes for all lanes.
+    /// Eight bytes, broadcast to all lanes.
     Broadcast(Mem),
 }
 
@@ -59,7 +61,7 @@ impl From<Zmm> for Operand {
     }
 }
 
-/// A place in the code that is jumped to.
+/// The target of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Label(usize);
 
@@ -67,13 +69,13 @@ pub(super) struct Label(usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MaskOp {
     And = 0x41,
-    /// What is not in the first and is in the second.
+    /// The second operand, without the bits of the first.
     AndNot = 0x42,
     Or = 0x45,
     Xor = 0x47,
 }
 
-/// How many bytes of a vector an instruction works on.
+/// The bytes of a vector that an instruction works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Xmm = 0,
@@ -81,11 +83,11 @@ pub(super) enum Length {
     Zmm = 2,
 }
 
-/// What an instruction does to lanes that its mask leaves out.
+/// The effect of an instruction on lanes that its mask leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Masked {
     No,
-    /// They stay.
+    /// They keep their value.
     Keep(K),
     /// They become 0.
     Zero(K),
@@ -98,7 +100,7 @@ pub(super) enum Condition {
     NotEqual = 5,
 }
 
-/// Where a register or an opcode extension goes, and where the last operand.
+/// The fields of an EVEX instruction.
 struct Fields {
     /// "ModRM.reg", 5 bits.
     reg: u8,
@@ -107,30 +109,30 @@ struct Fields {
     last: Operand,
     length: Length,
     masked: Masked,
-    /// Bytes of memory that the last operand stands for, by which short displacements are counted.
+    /// Size of the memory operand, which scales short displacements.
     unit: i32,
     immediate: Option<u8>,
 }
 
-/// Machine code while it is written.
+/// Machine code under construction.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     code: Vec<u8>,
     labels: Vec<Option<usize>>,
-    /// Where the distance to a label is to be written.
+    /// Offsets where the distance to a label is to be written.
     jumps: Vec<(usize, Label)>,
     pool: Vec<u8>,
     /// Constants of the pool by their bytes.
     known: HashMap<Vec<u8>, Constant>,
-    /// Where the distance to a constant is to be written, and the end of the instruction.
+    /// Offsets where the distance to a constant is to be written, and the end of the instruction.
     uses: Vec<(usize, usize, Constant)>,
 }
 
-/// Constants begin at multiples of as many bytes: none lies in two cache lines.
+/// Alignment of the pool, so that no constant crosses a cache line.
 const ALIGNMENT: usize = 64;
 
 impl Assembler {
-    /// The code and the constants behind it. To be put at an address that is a multiple of 64.
+    /// The code, followed by its constants. To be placed at a multiple of 64.
     ///
     /// # Panics
     /// A label was jumped to and never placed.
@@ -176,7 +178,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// Here is where a label is.
+    /// Places a label here.
     pub fn place(&mut self, label: Label) {
         self.labels[label.0] = Some(self.code.len());
     }
@@ -188,12 +190,12 @@ impl Assembler {
         self.three_masked(op, first, second, last, Masked::No);
     }
 
-    /// The same of some lanes.
+    /// The same, masked.
     pub fn three_masked(&mut self, op: Vector, first: Zmm, second: Zmm, last: Operand, masked: Masked) {
         self.evex(op, first.0, second.0, last, masked, None);
     }
 
-    /// The same with a byte.
+    /// The same, with an immediate byte.
     pub fn three_with(&mut self, op: Vector, first: Zmm, second: Zmm, last: Operand, byte: u8) {
         self.evex(op, first.0, second.0, last, Masked::No, Some(byte));
     }
@@ -203,12 +205,12 @@ impl Assembler {
         self.two_masked(op, first, last, Masked::No);
     }
 
-    /// The same of some lanes. Of a store, `last` is what is written to.
+    /// The same, masked. In a store, `last` is the destination.
     pub fn two_masked(&mut self, op: Vector, first: Zmm, last: Operand, masked: Masked) {
         self.evex(op, first.0, 0, last, masked, None);
     }
 
-    /// A constant for all lanes, or for some.
+    /// Broadcasts a constant to all lanes, or to those of a mask.
     pub fn broadcast(&mut self, first: Zmm, from: Mem, masked: Masked) {
         self.write_evex(
             VPBROADCASTQ,
@@ -224,17 +226,18 @@ impl Assembler {
         );
     }
 
-    /// Twice 16 bytes of memory to the lower half of a vector; the upper half becomes 0.
+    /// Loads the lower half of a vector from two places of 16 bytes; the upper half becomes 0.
     pub fn load_half(&mut self, first: Zmm, from: [Mem; 2]) {
         self.half([VMOVDQU64, VINSERTI64X2], first, first.0, from);
     }
 
-    /// The lower half of a vector to twice 16 bytes of memory.
+    /// Stores the lower half of a vector to two places of 16 bytes.
     pub fn store_half(&mut self, first: Zmm, to: [Mem; 2]) {
         self.half([VMOVDQU64_STORE, VEXTRACTI64X2], first, 0, to);
     }
 
-    /// Instructions on the lowest quarter of a vector and memory, and on the next one and memory; the latter may have a second operand.
+    /// Emits an instruction on the lowest quarter of a vector and memory, and one on the next
+    /// quarter; the latter may have a second operand.
     fn half(&mut self, [lowest, next]: [Vector; 2], first: Zmm, second: u8, [low, high]: [Mem; 2]) {
         for (op, second, at, length, immediate) in [
             (lowest, 0, low, Length::Xmm, None),
@@ -253,22 +256,22 @@ impl Assembler {
         }
     }
 
-    /// The lower half of another vector becomes the upper half of one.
+    /// Replaces the upper half of a vector by the lower half of another.
     pub fn set_upper_half(&mut self, first: Zmm, from: Zmm) {
         self.three_with(VINSERTI64X4, first, first, from.into(), 1);
     }
 
-    /// The upper half of a vector to the lower half of another one, whose upper half becomes 0.
+    /// Moves the upper half of a vector to the lower half of another, whose upper half becomes 0.
     pub fn upper_half(&mut self, to: Zmm, from: Zmm) {
         self.evex(VEXTRACTI64X4, from.0, 0, to.into(), Masked::No, Some(1));
     }
 
-    /// The quarter of a vector with this number to the lowest quarter of another one; all else of that becomes 0.
+    /// Moves a quarter of a vector to the lowest quarter of another, whose other quarters become 0.
     pub fn quarter_to(&mut self, to: Zmm, from: Zmm, quarter: u8) {
         self.evex(VEXTRACTI64X2, from.0, 0, to.into(), Masked::No, Some(quarter));
     }
 
-    /// Some bytes of the lowest quarter to memory: one of the instructions that have memory first.
+    /// Stores some bytes of the lowest quarter, by an instruction with a memory destination.
     pub fn store_part(&mut self, op: Vector, first: Zmm, to: Mem, bytes: i32, byte: Option<u8>) {
         self.write_evex(
             op,
@@ -289,13 +292,13 @@ impl Assembler {
         self.evex(op.vector, op.extension, first.0, second.into(), Masked::No, Some(by));
     }
 
-    /// Compares, or tests.
+    /// Compares or tests lanes.
     pub fn compare_lanes(&mut self, op: Vector, first: K, second: Zmm, last: Operand, byte: Option<u8>) {
         self.evex(op, first.0, second.0, last, Masked::No, byte);
     }
 
-    /// Eight bytes from each of the addresses, which lie `offset` after the numbers in a register, of lanes of a mask, which is all 0
-    /// afterwards.
+    /// Gathers eight bytes at `offset` from each address of a vector, for lanes of a mask. The mask
+    /// is 0 afterwards.
     pub fn gather(&mut self, first: Zmm, addresses: Zmm, offset: i32, mask: K) {
         let (r, r2) = (first.0 >> 3 & 1 ^ 1, first.0 >> 4 & 1 ^ 1);
         let (x, v2) = (addresses.0 >> 3 & 1 ^ 1, addresses.0 >> 4 & 1 ^ 1);
@@ -311,12 +314,12 @@ impl Assembler {
         self.code.extend_from_slice(&offset.to_le_bytes());
     }
 
-    /// The lowest word of a vector.
+    /// Moves the lowest word of a vector.
     pub fn word_to(&mut self, to: Gpr, from: Zmm) {
         self.move_word(VMOVQ_TO, to, from, None);
     }
 
-    /// The second word of a vector.
+    /// Moves the second word of a vector.
     pub fn upper_word_to(&mut self, to: Gpr, from: Zmm) {
         self.move_word(VPEXTRQ, to, from, Some(1));
     }
@@ -383,7 +386,7 @@ impl Assembler {
         self.code.extend(fields.immediate);
     }
 
-    /// "ModRM" and what belongs to it.
+    /// "ModRM", and the bytes that follow it.
     fn last_operand(&mut self, reg: u8, last: Operand, unit: i32, immediate: bool) {
         match last {
             Operand::Register(Zmm(register)) => self.code.push(0xc0 | (reg & 7) << 3 | register & 7),
@@ -391,7 +394,8 @@ impl Assembler {
         }
     }
 
-    /// "ModRM", "SIB" and displacement of memory; so many bytes of the instruction come behind.
+    /// "ModRM", "SIB" and displacement of a memory operand. `behind`: bytes of the instruction that
+    /// follow.
     fn memory(&mut self, reg: u8, mem: Mem, unit: i32, behind: usize) {
         let reg = (reg & 7) << 3;
         let (base, displacement) = match mem {
@@ -408,7 +412,7 @@ impl Assembler {
             .then_some(displacement / unit)
             .and_then(|units| i8::try_from(units).ok());
         let mode = match short {
-            // With these bases that would mean something else.
+            // With these bases the encoding means another address.
             Some(0) if base.0 & 7 != RBP.0 => 0,
             Some(_) => 1,
             None => 2,
@@ -425,19 +429,19 @@ impl Assembler {
         }
     }
 
-    /// Where upper halves of registers are not clear, older code runs slowly: that is to come before it does.
+    /// Clears the upper halves of registers. Otherwise later SSE code is slow.
     pub fn vzeroupper(&mut self) {
         self.code.extend_from_slice(&[0xc5, 0xf8, 0x77]);
     }
 
     // ------------------------------------------------------------------------- masks
 
-    /// `first = second op third`, of eight bits.
+    /// `first = second op third`, on eight bits.
     pub fn mask_op(&mut self, op: MaskOp, first: K, second: K, third: K) {
         self.vex_register(true, second.0, op as u8, first.0, third.0);
     }
 
-    /// `first = !second`, of eight bits.
+    /// `first = !second`, on eight bits.
     pub fn mask_not(&mut self, first: K, second: K) {
         self.vex_register(false, 0, 0x44, first.0, second.0);
     }
@@ -452,7 +456,7 @@ impl Assembler {
         self.vex_register(false, 0, 0x92, first.0, from.0);
     }
 
-    /// To the lowest byte of a general register; the others become 0.
+    /// To the lowest byte of a general register; its other bytes become 0.
     pub fn mask_to(&mut self, to: Gpr, from: K) {
         debug_assert!(to.0 < 8, "as the encoding here");
         self.vex_register(false, 0, 0x93, to.0, from.0);
@@ -466,12 +470,12 @@ impl Assembler {
         self.vex_memory(0x91, from.0, to);
     }
 
-    /// Whether all bits are clear, for [`Condition::Equal`].
+    /// Tests whether all bits are clear, for [`Condition::Equal`].
     pub fn mask_test(&mut self, mask: K) {
         self.vex_register(false, 0, 0x98, mask.0, mask.0);
     }
 
-    /// An instruction of two bytes of VEX with prefix 66, "W" 0.
+    /// An instruction with a two-byte VEX prefix, with prefix 66 and "W" 0.
     fn vex_register(&mut self, long: bool, second: u8, opcode: u8, reg: u8, rm: u8) {
         self.vex(long, second);
         self.code.push(opcode);
@@ -512,7 +516,7 @@ impl Assembler {
         self.memory(to.0, from, 1, 0);
     }
 
-    /// Asks for a line.
+    /// Prefetches a cache line.
     pub fn prefetch(&mut self, line: Mem) {
         self.rex(false, Gpr(0), line, false);
         self.code.extend_from_slice(&[0x0f, 0x18]);
@@ -525,7 +529,7 @@ impl Assembler {
         self.memory(from.0, to, 1, 0);
     }
 
-    /// The lowest byte of a register.
+    /// Stores the lowest byte of a register.
     pub fn store_byte(&mut self, from: Gpr, to: Mem) {
         self.rex(false, from, to, true);
         self.code.push(0x88);
@@ -558,7 +562,7 @@ impl Assembler {
         self.code.push(0xc0 | to.0 << 3 | from.0);
     }
 
-    /// The lowest byte of a register, extended by zeros.
+    /// Zero-extends the lowest byte of a register.
     pub fn lowest_byte(&mut self, register: Gpr) {
         debug_assert!(register.0 < 4, "as the encoding here");
         self.code
@@ -584,7 +588,8 @@ impl Assembler {
         self.code.push(0xc0 | register.0 << 3 | register.0);
     }
 
-    /// One of the operations on a register and a number, by its extension: 0 adds, 4 is and, 5 subtracts, 7 compares.
+    /// An operation on a register and an immediate, by its opcode extension: 0 adds, 4 is `and`, 5
+    /// subtracts, 7 compares.
     fn with_immediate(&mut self, extension: u8, register: Gpr, value: i32) {
         self.code.push(0x48 | register.0 >> 3);
         match i8::try_from(value) {
@@ -617,14 +622,14 @@ impl Assembler {
         self.with_immediate(7, register, value);
     }
 
-    /// Whether a register is 0, for [`Condition::Equal`].
+    /// Tests whether a register is 0, for [`Condition::Equal`].
     pub fn test(&mut self, register: Gpr) {
         self.code.push(0x48 | (register.0 >> 3) << 2 | register.0 >> 3);
         self.code.push(0x85);
         self.code.push(0xc0 | (register.0 & 7) << 3 | register.0 & 7);
     }
 
-    /// `to = from`, if that is how the last test came out.
+    /// `to = from`, if the last test found 0.
     pub fn move_if_zero(&mut self, to: Gpr, from: Gpr) {
         self.code.push(0x48 | (to.0 >> 3) << 2 | from.0 >> 3);
         self.code.extend_from_slice(&[0x0f, 0x44]);
@@ -638,7 +643,7 @@ impl Assembler {
         self.memory(register.0, with, 1, 0);
     }
 
-    /// Compares the lowest byte of `rax` with a number.
+    /// Compares the lowest byte of `rax` with a constant.
     pub fn compare_byte_with(&mut self, register: Gpr, value: u8) {
         debug_assert_eq!(register, RAX, "as the encoding here");
         self.code.extend_from_slice(&[0x3c, value]);

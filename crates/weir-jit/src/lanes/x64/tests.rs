@@ -1,7 +1,7 @@
 use super::*;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter, MemorySizeOptions};
 
-/// The text of instructions, one per line.
+/// The disassembly, one instruction per line.
 fn text(write: impl FnOnce(&mut Assembler)) -> Vec<String> {
     let mut asm = Assembler::default();
     write(&mut asm);
@@ -72,7 +72,7 @@ fn constants_lie_behind_the_code() {
         asm.three(VPSHUFB, Zmm(1), Zmm(2), Operand::Memory(Mem::Pool(table)));
         asm.compare_lanes(VPCMPUQ, K(3), Zmm(4), Operand::Broadcast(Mem::Pool(one)), Some(1));
     });
-    // Addresses count from the beginning: code, then the pool at 64.
+    // Addresses count from the start: code, then the pool at 64.
     assert_eq!(
         lines,
         [

@@ -1,9 +1,10 @@
 //! `tf1.pktgen.*`, `tf2.pktgen.*`: the packet generators.
 //!
-//! Their entries are always there, so that inserting is setting: what is inserted begins as after a reset, what is modified
-//! keeps what is not given. Deleting and clearing put entries back to what they were at the beginning. A target with a pipe
-//! means that pipe's generator. For all pipes a write changes all of them, and a read tells what the first one has, with what
-//! all of them have counted.
+//! Their entries are always there, so that inserting is setting: what is inserted begins as after a
+//! reset, what is modified keeps what is not given. Deleting and clearing put entries back to what
+//! they were at the beginning. A target with a pipe means that pipe's generator. For all pipes a
+//! write changes all of them, and a read tells what the first one has, with what all of them have
+//! counted.
 
 mod application;
 
@@ -82,7 +83,8 @@ fn wide(value: &Value) -> Option<u128> {
     }
 }
 
-// ---------------------------------------------------------------------------------------------- ports
+// ----------------------------------------------------------------------------------------------
+// ports
 
 /// Changes what ports have to do with generators.
 pub(crate) fn ports(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
@@ -158,7 +160,8 @@ pub(crate) fn read_ports(table: &Table, key: Option<&Row>, source: &Source<'_>) 
     Ok(wanted.into_iter().map(row).collect())
 }
 
-// --------------------------------------------------------------------------------------------- buffer
+// ---------------------------------------------------------------------------------------------
+// buffer
 
 /// Writes to buffers.
 pub(crate) fn buffer(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
@@ -210,7 +213,8 @@ pub(crate) fn read_buffer(table: &Table, key: Option<&Row>, source: &Source<'_>)
     Ok(vec![row])
 }
 
-// ---------------------------------------------------------------------------------------------- masks
+// ----------------------------------------------------------------------------------------------
+// masks
 
 /// Changes which ports masks are about.
 pub(crate) fn masks(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {

@@ -1,7 +1,7 @@
 //! `$PORT` and the tables about ports beside it.
 //!
-//! `$DEV_PORT` is the number that a port has in the program. On the front the ports are 1/0, 2/0 and so on, in the order in which
-//! the switch was given them.
+//! `$DEV_PORT` is the number that a port has in the program. On the front the ports are 1/0, 2/0
+//! and so on, in the order in which the switch was given them.
 
 use super::{Fixed, Op, Row, Source, one_or_all};
 use crate::bfrt::change::{Change, Step};
@@ -21,7 +21,8 @@ pub(crate) fn is_about_ports(schema: &Schema, step: &Step) -> bool {
     step.change.is_ok() && matches!(table.map(|t| &t.kind), Some(Kind::Fixed(fixed)) if fixed.is_port())
 }
 
-/// Makes the changes of `$PORT` in `settings`, in order; what is left of them for the switch takes their place in `steps`.
+/// Makes the changes of `$PORT` in `settings`, in order; what is left of them for the switch takes
+/// their place in `steps`.
 pub(crate) fn configure(schema: &Schema, ports: &Ports, settings: &mut Settings, steps: &mut [Step]) {
     for step in steps {
         if !is_about_ports(schema, step) {

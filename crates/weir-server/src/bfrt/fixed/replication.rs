@@ -188,7 +188,8 @@ pub(crate) fn read_nodes(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
     })
 }
 
-/// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of them that is up.
+/// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of
+/// them that is up.
 pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     let remote = ["$MULTICAST_LAG_REMOTE_MSB_COUNT", "$MULTICAST_LAG_REMOTE_LSB_COUNT"];
     if remote
@@ -227,7 +228,8 @@ pub(crate) fn read_lags(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
     })
 }
 
-/// Changes lists of ports that packets exclude. Such a list is always there, at first without ports: so inserting is setting.
+/// Changes lists of ports that packets exclude. Such a list is always there, at first without
+/// ports: so inserting is setting.
 pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
         let all: Vec<u32> = t.switch().replication().port_lists().map(|(id, _)| id).collect();

@@ -84,7 +84,8 @@ impl Entries {
         self.fields.is_empty() || self.fields.contains(&id)
     }
 
-    // -------------------------------------------------------------------------- match-action tables
+    // -------------------------------------------------------------------------- match-action
+    // tables
 
     fn of_match(
         &self,

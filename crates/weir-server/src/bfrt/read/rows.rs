@@ -1,10 +1,12 @@
-//! Entries of match-action tables as bytes of the answer, without a message of each in between: tables with a million of them are
-//! read often.
+//! Entries of match-action tables as bytes of the answer, without a message of each in between:
+//! tables with a million of them are read often.
 //!
-//! It tells what [`Entries::entry`] tells, of tables that have only what most have: keys, actions, counters and meters. Builds
-//! with debug assertions compare the two entry by entry, so that every test that reads a whole table does.
+//! It tells what [`Entries::entry`] tells, of tables that have only what most have: keys, actions,
+//! counters and meters. Builds with debug assertions compare the two entry by entry, so that every
+//! test that reads a whole table does.
 //!
-//! Everything is written from its end to its beginning, as [`Writer`] asks; numbers of fields are those of `bfruntime.proto`.
+//! Everything is written from its end to its beginning, as [`Writer`] asks; numbers of fields are
+//! those of `bfruntime.proto`.
 
 use super::{Entries, sum};
 use crate::bfrt::cells::meter_spec;
@@ -32,8 +34,8 @@ pub(crate) struct Rows {
 impl Rows {
     /// Adds what another replica has counted for the same entries.
     ///
-    /// Replicas have the same entries in the same places, and what they count has the same length whatever it is: only the numbers at
-    /// `sums` differ.
+    /// Replicas have the same entries in the same places, and what they count has the same length
+    /// whatever it is: only the numbers at `sums` differ.
     pub fn merge(&mut self, other: &Rows) {
         debug_assert_eq!((self.bytes.len(), &self.sums), (other.bytes.len(), &other.sums));
         for at in self.sums.iter().map(|at| *at as usize..*at as usize + 8) {

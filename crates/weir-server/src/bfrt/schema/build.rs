@@ -35,7 +35,8 @@ pub(crate) fn schema(program: &Program, described: &BfrtInfo, fixed: &BfrtInfo) 
     Ok(schema)
 }
 
-/// The name that the program has for an object. Those of several pipelines begin with their names in the program, too.
+/// The name that the program has for an object. Those of several pipelines begin with their names
+/// in the program, too.
 fn without_pipe<'n>(program: &Program, name: &'n str) -> &'n str {
     let given = name.strip_prefix("pipe.").filter(|_| program.pipelines.is_empty());
     given.unwrap_or(name)
@@ -381,7 +382,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The switch's profiles that a table of members stands for: those that tables use, of a selector or not.
+    /// The switch's profiles that a table of members stands for: those that tables use, of a
+    /// selector or not.
     fn members(&self, described: &info::Table, name: &str) -> Result<Table, String> {
         let is_given = |id: ExternId| {
             let arguments = &self.program.externs[id].arguments;

@@ -1,7 +1,8 @@
 //! Answers that are one message each, and how many bytes they may have together.
 //!
-//! Such an answer is in memory as a whole from its first entry until its client has taken it. So it has a share of a budget of the server,
-//! which goes back when both are over: the putting together and the sending.
+//! Such an answer is in memory as a whole from its first entry until its client has taken it. So it
+//! has a share of a budget of the server, which goes back when both are over: the putting together
+//! and the sending.
 
 use crate::refusal::Refusal;
 use std::pin::Pin;

@@ -159,8 +159,8 @@ async fn verify(
 
 /// The program of a config.
 ///
-/// What hardware is given is the output of its compiler, which weir cannot run: then the program that runs is meant, if it has the
-/// same name.
+/// What hardware is given is the output of its compiler, which weir cannot run: then the program
+/// that runs is meant, if it has the same name.
 fn of_config(
     config: pb::ForwardingPipelineConfig,
     running: Option<Arc<Loaded>>,

@@ -239,7 +239,8 @@ async fn run(
     told
 }
 
-/// Tells what was refused of a request, in ascending order: in the answer where it is asked for there, else as a status.
+/// Tells what was refused of a request, in ascending order: in the answer where it is asked for
+/// there, else as a status.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
 fn tell(
     builder: &mut ReadResponseBuilder,

@@ -1,9 +1,11 @@
 //! The Write RPC.
 //!
-//! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the switch as soon as it is
-//! resolved: one is applied while the next is resolved. Nobody else's orders come in between for a second; then they do after so many
-//! pieces ([`Giving`]). A huge batch, for which others would wait too long, is resolved before. Pieces are cut smaller where the switch needs longer, since packets wait for what is done
-//! at once. Batches that must be all or nothing are one piece.
+//! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the
+//! switch as soon as it is resolved: one is applied while the next is resolved. Nobody else's
+//! orders come in between for a second; then they do after so many pieces ([`Giving`]). A huge
+//! batch, for which others would wait too long, is resolved before. Pieces are cut smaller where
+//! the switch needs longer, since packets wait for what is done at once. Batches that must be all
+//! or nothing are one piece.
 
 use super::{Addressed, Options, Shared};
 use crate::batches::Room;
@@ -41,7 +43,8 @@ const PART: usize = 64;
 /// Bytes of a request from which on it is looked at before anybody waits for it: some milliseconds.
 const LONG: usize = 1 << 20;
 
-/// Bytes of a request from which on its updates are resolved before: some 0.2 s, or much more where they are not plain.
+/// Bytes of a request from which on its updates are resolved before: some 0.2 s, or much more where
+/// they are not plain.
 const HUGE: usize = 16 << 20;
 
 /// Updates from which on they are resolved before, however short they are.
@@ -219,7 +222,8 @@ impl Prepared {
 }
 
 impl Submission {
-    /// Resolves the updates with these numbers, unless that has been done, and gives them to the switch.
+    /// Resolves the updates with these numbers, unless that has been done, and gives them to the
+    /// switch.
     ///
     /// # Errors
     /// They are to be done at once, and cost too much for that.
@@ -403,8 +407,8 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     Ok((pieces, room))
 }
 
-/// Resolves so many updates and gives them to the switch, some pieces at a time, so that others come in between where it takes long. What
-/// became of them.
+/// Resolves so many updates and gives them to the switch, some pieces at a time, so that others
+/// come in between where it takes long. What became of them.
 async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Result<(Submission, Vec<Piece>), Refusal> {
     let shared = Arc::clone(&submission.shared);
     let size = if submission.goes_on { PIECE } else { many.max(1) };

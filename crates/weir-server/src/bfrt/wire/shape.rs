@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use weir_proto::bfrt_proto::update::Type;
 
-/// A plain update and where its values are. An update that has the same bytes everywhere else says the same with other values: tags,
-/// lengths and numbers are all among the bytes that are compared.
+/// A plain update and where its values are. An update that has the same bytes everywhere else says
+/// the same with other values: tags, lengths and numbers are all among the bytes that are compared.
 pub(super) struct Shape {
     sample: Box<[u8]>,
     /// Where the values are, in their order.

@@ -1,4 +1,5 @@
-//! What entities cost that are read, in plain ones: packets wait while they are made, and they take memory until they are sent.
+//! What entities cost that are read, in plain ones: packets wait while they are made, and they take
+//! memory until they are sent.
 
 use super::Entity;
 use crate::reading::cost_of_bytes;

@@ -128,7 +128,8 @@ impl Reader<'_> {
         Ok(self.schema.tables.values().map(|t| (t, filter())).collect())
     }
 
-    /// The entries that a query is about, as `one` makes them of a handle (0: the default entry) and an entry.
+    /// The entries that a query is about, as `one` makes them of a handle (0: the default entry)
+    /// and an entry.
     fn each_entry(
         &self,
         query: &pb::TableEntry,
@@ -223,7 +224,8 @@ impl Reader<'_> {
             }
         }
         let handle = entry.map_or(0, |e| e.handle.get());
-        // What the action does not execute cannot be written with the entry, so it is not read with it.
+        // What the action does not execute cannot be written with the entry, so it is not read with
+        // it.
         let tells = |resource: &(u32, ExternId)| {
             self.tells_dormant || action::executes(table, told.action.as_ref(), resource.1)
         };

@@ -94,7 +94,8 @@ impl Listener for Shared {
     fn program(&self, _change: Change) {
         let mut machine = lock(&self.digests);
         machine.forget();
-        // Whoever loads a program for P4Runtime's controllers says afterwards which digests they still want.
+        // Whoever loads a program for P4Runtime's controllers says afterwards which digests they
+        // still want.
         machine.configure(&Digests::new());
     }
 }

@@ -24,7 +24,8 @@ use weir_proto::p4::v1::write_request::Atomicity;
 use weir_proto::p4rt_raw::WriteRequest;
 use weir_table::{EntryAction, ProfileOp};
 
-/// Steps that are given to the switch while those before are done: some milliseconds, so that it does not wait for the next ones.
+/// Steps that are given to the switch while those before are done: some milliseconds, so that it
+/// does not wait for the next ones.
 const AHEAD: usize = 32;
 
 /// Largest trailer for a request.
@@ -89,7 +90,8 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> 
 /// The updates of a request, as they are given to the switch.
 struct Batch {
     length: Length,
-    /// What is done between two packet vectors each. Never none: an empty batch is an order too, which comes after those before it.
+    /// What is done between two packet vectors each. Never none: an empty batch is an order too,
+    /// which comes after those before it.
     steps: Vec<Vec<Result<Change, Refusal>>>,
 }
 
@@ -143,7 +145,8 @@ async fn outcomes(
     };
     let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
-    // While updates are read nobody waits for a program. If another one has come meanwhile, they are read again.
+    // While updates are read nobody waits for a program. If another one has come meanwhile, they
+    // are read again.
     let (_turn, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
         let batch = resolve_all(&loaded, &scope, &updates, (atomicity, shared.config.max_atomic_updates)).await?;
@@ -182,7 +185,8 @@ struct Writer {
     atomicity: Atomicity,
 }
 
-/// Gives a batch to the switch, some steps at a time, so that others come in between where it takes long; what became of its updates.
+/// Gives a batch to the switch, some steps at a time, so that others come in between where it takes
+/// long; what became of its updates.
 async fn submit(
     shared: &Arc<Shared>,
     pipeline: &Pipeline,
@@ -197,7 +201,8 @@ async fn submit(
         })
     };
     let give = |part: Vec<Vec<_>>| {
-        // Who is primary at this moment may write: a new primary's writes come after everything that is given here.
+        // Who is primary at this moment may write: a new primary's writes come after everything
+        // that is given here.
         let arbitration = lock(&shared.arbitration);
         match arbitration.check(&writer.role, writer.election.as_ref()) {
             Ok(_) => Ok(part.into_iter().map(one).collect::<Vec<_>>()),
@@ -271,7 +276,8 @@ async fn resolve_all(
 ) -> Result<Batch, Refusal> {
     let is_large = decoding::is_large(updates);
     let (loaded, scope, updates) = (Arc::clone(loaded), Arc::clone(scope), Arc::clone(updates));
-    // No message of more than one update is there at a time. One that is none makes the request none.
+    // No message of more than one update is there at a time. One that is none makes the request
+    // none.
     let resolve = move || {
         let one = |update| match wire::change(&loaded.schema, &scope, update) {
             Some(change) => Ok(Ok(change)),

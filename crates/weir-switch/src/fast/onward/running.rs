@@ -13,7 +13,7 @@ use weir_arch::{
     QueueInfo, State,
 };
 use weir_interp::{NoTrace, PacketState, PacketTag};
-use weir_jit::{Frame, Job, VECTOR};
+use weir_jit::{Frame, SimdKernel, VECTOR};
 
 /// [`Stage::run`] with whatever the processor has.
 struct OnwardVector<'a, 'f> {
@@ -25,7 +25,7 @@ struct OnwardVector<'a, 'f> {
     frames: &'a mut [Frame<'f>],
 }
 
-impl Job for OnwardVector<'_, '_> {
+impl SimdKernel for OnwardVector<'_, '_> {
     type Result = Option<Ran>;
 
     #[inline(always)]
@@ -392,7 +392,7 @@ impl Switch {
             .filter_map(|p| Frame::new(&mut p.memory, headroom, p.length))
             .collect();
         let arch = Arc::clone(&self.arch);
-        let ran = weir_jit::widely(OnwardVector {
+        let ran = weir_jit::dispatch_simd(OnwardVector {
             lent,
             given: Given {
                 now_ns: self.now_ns,

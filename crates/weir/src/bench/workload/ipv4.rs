@@ -6,7 +6,7 @@ use crate::bench::pool::Packet;
 use crate::bench::random::Random;
 use anyhow::Result;
 use std::collections::HashSet;
-use weir_ceiling::{Hop, Neighbour, Route};
+use weir_baseline::{Hop, Neighbour, Route};
 use weir_switch::Switch;
 
 /// Of 10,000 prefixes, so many have this length: about what routers without a default route see.
@@ -188,7 +188,7 @@ impl Workload for Router {
         let own: Vec<u64> = (0..=super::PORTS)
             .map(|p| if p == 0 { 0 } else { own_mac(p) })
             .collect();
-        Some(ByHand::Router(Box::new(weir_ceiling::Router::new(
+        Some(ByHand::Router(Box::new(weir_baseline::Router::new(
             &own,
             &self.routes,
             &self.neighbours,

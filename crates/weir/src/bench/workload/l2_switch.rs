@@ -84,7 +84,7 @@ impl Workload for L2 {
     }
 
     fn by_hand(&self) -> Option<ByHand> {
-        let switch = weir_ceiling::L2Switch::new(&self.stations);
+        let switch = weir_baseline::L2Switch::new(&self.stations);
         let switch = if self.drop_unknown {
             switch.dropping_unknown()
         } else {

@@ -29,7 +29,8 @@ impl Worker {
         }
     }
 
-    /// Does something at the moment at which the worker has said that it sleeps. Whether it would sleep on.
+    /// Does something at the moment at which the worker has said that it sleeps. Whether it would
+    /// sleep on.
     fn while_asleep(&mut self, act: impl Fn(&Control, &LentSwitch)) -> bool {
         let (control, switch, bell) = (&self.control, &self.switch, Arc::clone(&self.sleeper.bell));
         let sleeps_on = AtomicBool::new(false);

@@ -109,8 +109,8 @@ fn changed(row: &Row, table: &Table, before: Application) -> Result<Application,
     })
 }
 
-/// What an application has done so far. Counts of all pipes and replicas are added up: so the first has what is given, and the others
-/// nothing.
+/// What an application has done so far. Counts of all pipes and replicas are added up: so the first
+/// has what is given, and the others nothing.
 fn counted(row: &Row, table: &Table, before: Counts, is_first: bool) -> Counts {
     let count = |name: &str, was: u64| match row.number(table, name) {
         Some(number) if is_first => number,
@@ -124,7 +124,8 @@ fn counted(row: &Row, table: &Table, before: Counts, is_first: bool) -> Counts {
     }
 }
 
-// -------------------------------------------------------------------------------------------- triggers
+// --------------------------------------------------------------------------------------------
+// triggers
 
 /// The trigger that a row's action says, with what is not given as it was.
 fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal> {
@@ -191,7 +192,8 @@ fn tell_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
     }
 }
 
-// --------------------------------------------------------------------------------------------- reading
+// ---------------------------------------------------------------------------------------------
+// reading
 
 /// Applications: the one with a key, or all of them.
 pub(crate) fn read_applications(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {

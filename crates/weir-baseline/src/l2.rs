@@ -1,11 +1,15 @@
-//! `l2_switch.p4` by hand.
+//! `l2_switch.p4`, hand-written.
+//!
+//! A vector goes through these stages: read headers and prefetch buckets; look up sources and
+//! destinations; update timestamps and report new stations; forward. Frames that must not be
+//! forwarded are looked up like others, and corrected afterwards, as they are rare.
 
 use crate::count::PortCounts;
 use crate::exact::Exact;
-use crate::simd::{Finder, KEY, Portable, has_avx512, mac_in_memory, word};
+use crate::simd::{Finder, KEY, Portable, has_avx512, mac_as_loaded, word};
 use crate::{Count, DROP, FLOOD, Lookups, PORTS, VECTOR};
 
-/// Why a frame was refused: positions of [`L2Switch::refused`].
+/// Reasons for refusing a frame: indexes of [`L2Switch::refused`].
 mod refusal {
     pub const TOO_SHORT: usize = 0;
     pub const GROUP_SOURCE: usize = 1;
@@ -13,72 +17,74 @@ mod refusal {
     pub const BACK: usize = 3;
 }
 
-/// A value is a port, and above it when the entry was hit last.
+/// The value of a slot: the port, and above it the time of the last hit.
 const PORT_BITS: u32 = 9;
 const PORT_MASK: u16 = (1 << PORT_BITS) - 1;
-/// 01-80-C2-00-00-0X as memory holds it; the last byte's lower half does not matter.
+/// 01-80-C2-00-00-0X as loaded from memory; the last byte's lower half is ignored.
 const LINK_LOCAL: u64 = 0xc2_8001;
 const LINK_LOCAL_MASK: u64 = 0xf0ff_ffff_ffff;
 
-/// What the control plane is told of a station that is unknown or has moved.
+/// Reported to the control plane: a station that is unknown or has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Learned {
     /// Its address.
     pub mac: u64,
-    /// The port it is behind.
+    /// The port of the station.
     pub port: u32,
 }
 
 /// The switch. Sources and destinations have a table each, as in the program.
 ///
-/// A source's slot also says when it was hit last, in steps of 2²⁰ ns modulo 128: whoever forgets old stations
-/// looks at them more often than that.
+/// A source's slot also has the time of its last hit, in steps of 2²⁰ ns modulo 128. Aging must
+/// read it more often than it wraps around.
 #[derive(Clone)]
 pub struct L2Switch {
     sources: Exact,
     destinations: Exact,
     received: PortCounts,
     sent: PortCounts,
-    /// Too short, group address as source, link-local destination, back where it came from.
+    /// Too short, group address as source, link-local destination, egress port equal to the ingress
+    /// port.
     pub refused: [Count; 4],
     /// Lookups of the source table.
     pub source_lookups: Lookups,
     /// Lookups of the destination table.
     pub destination_lookups: Lookups,
-    /// Stations that are unknown or have moved, the oldest first. Whoever takes them out decides how many there
-    /// may be.
+    /// Stations that are unknown or have moved, the oldest first. The caller drains and bounds this
+    /// list.
     pub learned: Vec<Learned>,
     unknown: u32,
-    /// Among the frames before were both known and unknown destinations.
+    /// Whether the previous vector had both known and unknown destinations.
     mixed: bool,
     work: Box<Work>,
     wide: bool,
 }
 
-/// What one stage leaves for the next.
+/// The arrays that stages pass to each other.
 #[derive(Clone)]
 struct Work {
     sources: [u64; VECTOR],
     destinations: [u64; VECTOR],
-    /// What the tables hold for them.
+    /// The slots of the sources.
     known: [u64; VECTOR],
-    /// Where the source table holds it.
+    /// The positions of these slots in the source table.
     at: [u32; VECTOR],
     out: [u64; VECTOR],
 }
 
 impl L2Switch {
-    /// A switch that knows stations and their ports.
+    /// A switch that knows these stations and their ports.
     ///
     /// # Panics
-    /// A port is not below 511, where packets are dropped, or an address has more than 48 bits or is all ones.
+    /// A port is not below 511, where packets are dropped, or an address has more than 48 bits or
+    /// is all ones.
     #[must_use]
     pub fn new(stations: &[(u64, u16)]) -> Self {
         assert!(
             stations.iter().all(|s| usize::from(s.1) < PORTS - 1 && s.0 < KEY),
             "ports have 9 bits, not all ones; addresses 48"
         );
-        let in_memory: Vec<(u64, u16)> = stations.iter().map(|s| (mac_in_memory(s.0), s.1)).collect();
+        let in_memory: Vec<(u64, u16)> = stations.iter().map(|s| (mac_as_loaded(s.0), s.1)).collect();
         let sources = Exact::new(&in_memory);
         L2Switch {
             destinations: sources.clone(),
@@ -109,20 +115,20 @@ impl L2Switch {
         self
     }
 
-    /// The same without instructions that only some processors have.
+    /// The same without AVX-512.
     #[must_use]
     pub fn portable(mut self) -> Self {
         self.wide = false;
         self
     }
 
-    /// What came in at a port.
+    /// Packets and bytes received at a port.
     #[must_use]
     pub fn received(&self, port: usize) -> Count {
         self.received.get(port)
     }
 
-    /// What went out of a port.
+    /// Packets and bytes sent from a port.
     #[must_use]
     pub fn sent(&self, port: usize) -> Count {
         if port == PORTS - 1 {
@@ -132,40 +138,40 @@ impl L2Switch {
         }
     }
 
-    /// Runs up to [`VECTOR`] frames: frame `i` came in at `ports[i]` and goes to `fates[i]`, a port, [`DROP`] or
-    /// [`FLOOD`].
+    /// Runs up to [`VECTOR`] frames. Frame `i` came in at `ports[i]`; `verdicts[i]` becomes its
+    /// egress port, [`DROP`] or [`FLOOD`].
     ///
     /// # Panics
     /// More frames than [`VECTOR`], or the slices differ in length.
-    pub fn forward(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, fates: &mut [u32]) {
-        assert!(frames.len() <= VECTOR && ports.len() == frames.len() && fates.len() == frames.len());
+    pub fn forward(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, verdicts: &mut [u32]) {
+        assert!(frames.len() <= VECTOR && ports.len() == frames.len() && verdicts.len() == frames.len());
         self.received.reserve(VECTOR);
         self.sent.reserve(VECTOR);
         #[cfg(target_arch = "x86_64")]
         if self.wide {
             // SAFETY: `wide` says that the processor has these features.
-            return unsafe { self.forward_wide(ports, frames, now_ns, fates) };
+            return unsafe { self.forward_wide(ports, frames, now_ns, verdicts) };
         }
         debug_assert!(!self.wide);
-        self.stages::<Portable>(ports, frames, now_ns, fates);
+        self.run_stages::<Portable>(ports, frames, now_ns, verdicts);
     }
 
     /// # Safety
     /// The processor must have these features.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-    unsafe fn forward_wide(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, fates: &mut [u32]) {
-        self.stages::<crate::simd::Wide>(ports, frames, now_ns, fates);
+    unsafe fn forward_wide(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, verdicts: &mut [u32]) {
+        self.run_stages::<crate::simd::Wide>(ports, frames, now_ns, verdicts);
     }
 
     #[inline(always)]
-    fn stages<F: Finder>(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, fates: &mut [u32]) {
+    fn run_stages<F: Finder>(&mut self, ports: &[u32], frames: &mut [&mut [u8]], now_ns: u64, verdicts: &mut [u32]) {
         let count = frames.len();
         self.headers(ports, frames);
         self.look_up::<F>(count);
         let refused = self.work.refused(count);
         let now = (now_ns >> (20 - PORT_BITS)) as u16 & !PORT_MASK;
-        let (moved, stale) = self.work.unusual(ports, now);
+        let (moved, stale) = self.work.changes(ports, now);
         if stale != 0 {
             self.touch(count, refused, now);
         }
@@ -173,34 +179,35 @@ impl L2Switch {
             self.learn(ports, refused);
         }
         let (mut back, mut sent, unknown, slots) = (0, self.sent.words(), self.unknown, &self.work.out);
-        for (i, ((frame, port), fate)) in frames.iter().zip(ports).zip(fates.iter_mut()).enumerate() {
+        for (i, ((frame, port), verdict)) in frames.iter().zip(ports).zip(verdicts.iter_mut()).enumerate() {
             let slot = slots[i % VECTOR];
-            // Of a miss all ones, so port 511: nothing ever leaves there.
+            // A miss is all ones, which gives port 511: no frame leaves there.
             let out = (slot >> 48) as u32 & u32::from(PORT_MASK);
             sent.add(out, frame.len());
             back |= u64::from(out == *port) << i;
-            *fate = std::hint::select_unpredictable(slot == u64::MAX, unknown, out);
+            *verdict = std::hint::select_unpredictable(slot == u64::MAX, unknown, out);
         }
         if back | refused != 0 {
-            self.refuse(ports, frames, refused, back & !refused, fates);
+            self.refuse(ports, frames, refused, back & !refused, verdicts);
         }
     }
 
     #[inline(always)]
     fn headers(&mut self, ports: &[u32], frames: &[&mut [u8]]) {
-        let far = self.sources.is_far();
+        let prefetches = self.sources.needs_prefetch();
         let (sources, destinations) = (self.sources.view(), self.destinations.view());
         let (mut received, work) = (self.received.words(), &mut *self.work);
         for (i, (frame, port)) in frames.iter().zip(ports).enumerate() {
             received.add(*port, frame.len());
-            // What is too short has a group address as source here, and is told apart later.
+            // Frames that are too short get a group address as source here, and are distinguished
+            // in `refuse`.
             let (source, destination) = match frame.first_chunk::<14>() {
                 Some(header) => (word(header, 6) & KEY, word(header, 0) & KEY),
                 None => (1, 0),
             };
             work.sources[i % VECTOR] = source;
             work.destinations[i % VECTOR] = destination;
-            if far {
+            if prefetches {
                 sources.prefetch(source);
                 destinations.prefetch(destination);
             }
@@ -230,9 +237,9 @@ impl L2Switch {
         self.destination_lookups.add(count as u64, forwarded);
     }
 
-    /// Refused frames were looked up like others, but that does not count.
+    /// Refused frames were looked up like others; their lookups are removed from the counts.
     #[cold]
-    fn refuse(&mut self, ports: &[u32], frames: &[&mut [u8]], refused: u64, back: u64, fates: &mut [u32]) {
+    fn refuse(&mut self, ports: &[u32], frames: &[&mut [u8]], refused: u64, back: u64, verdicts: &mut [u32]) {
         for (i, frame) in frames.iter().enumerate() {
             let why = match (refused >> i & 1, back >> i & 1, frame.len()) {
                 (0, 0, _) => continue,
@@ -242,19 +249,19 @@ impl L2Switch {
                 _ => refusal::LINK_LOCAL,
             };
             self.refused[why].add(frame.len());
-            fates[i] = DROP;
+            verdicts[i] = DROP;
             let slot = self.work.out[i];
             self.sent
-                .take_back((slot >> 48) as u32 & u32::from(PORT_MASK), frame.len());
+                .uncount((slot >> 48) as u32 & u32::from(PORT_MASK), frame.len());
             if why != refusal::BACK {
-                self.source_lookups.take_back(self.work.known[i] != u64::MAX);
-                self.destination_lookups.take_back(slot != u64::MAX);
+                self.source_lookups.uncount(self.work.known[i] != u64::MAX);
+                self.destination_lookups.uncount(slot != u64::MAX);
             }
         }
         debug_assert_eq!(ports.len(), frames.len());
     }
 
-    /// Sets the time of entries that were hit.
+    /// Updates the time of the last hit.
     #[inline(always)]
     fn touch(&mut self, count: usize, refused: u64, now: u16) {
         let work = &*self.work;
@@ -266,13 +273,13 @@ impl L2Switch {
         }
     }
 
-    /// Tells of stations that are not where they were.
+    /// Reports stations that are unknown or have moved.
     #[cold]
     fn learn(&mut self, ports: &[u32], refused: u64) {
         for (i, port) in ports.iter().enumerate().filter(|(i, _)| refused >> i & 1 == 0) {
             let (key, slot) = (self.work.sources[i], self.work.known[i]);
             if slot == u64::MAX || (slot >> 48) as u32 & u32::from(PORT_MASK) != *port {
-                let mac = mac_in_memory(key) & KEY;
+                let mac = mac_as_loaded(key) & KEY;
                 self.learned.push(Learned { mac, port: *port });
             }
         }
@@ -280,7 +287,7 @@ impl L2Switch {
 }
 
 impl Work {
-    /// Which frames nobody should forward.
+    /// Frames that must not be forwarded.
     #[inline(always)]
     fn refused(&self, count: usize) -> u64 {
         let mut refused = 0;
@@ -290,9 +297,10 @@ impl Work {
         refused
     }
 
-    /// Not 0: of these a source is unknown or elsewhere; one was last seen another time.
+    /// Not 0 if some source is unknown or has moved, and if some source was last hit at another
+    /// time.
     #[inline(always)]
-    fn unusual(&self, ports: &[u32], now: u16) -> (u64, u64) {
+    fn changes(&self, ports: &[u32], now: u16) -> (u64, u64) {
         let (mut moved, mut stale) = (0, 0);
         for (slot, port) in self.known.iter().zip(ports) {
             moved |= (slot >> 48 & u64::from(PORT_MASK)) ^ u64::from(*port) | u64::from(*slot == u64::MAX);

@@ -1,42 +1,48 @@
-//! Longest prefixes of 32-bit addresses, as tables of tables.
+//! Longest-prefix match of 32-bit addresses by multi-level arrays: 16 or 24 bits first, then 8 at a
+//! time.
+//!
+//! Each prefix has a cell for the caller's data. With many prefixes, cells are interleaved with the
+//! first array, so that a lookup and the access to its cell mostly share a cache line.
 
 use weir_table::memory::{huge_vec, prefetch};
 
-/// Set where an entry names a block of the next table.
+/// Set in an entry that names a block of the next level.
 const BLOCK: u32 = 1 << 31;
-/// Up to so many prefixes the first table has 16 bits: it stays near, and so do the blocks. Beyond them 24, which
-/// is one access for nearly all addresses.
-const FEW: usize = 16_384;
+/// Up to this number of prefixes the first level has 16 bits: it stays in the cache, and so do the
+/// blocks. With more prefixes it has 24, which is one access for nearly all addresses.
+const FEW_PREFIXES: usize = 16_384;
 
-/// log2 of the slots that lie together in a line with a cell.
-const TOGETHER: u32 = 3;
-/// log2 of the lines of a page of 4 KB.
-const LINES: u32 = 6;
+/// log2 of the slots that share a cache line with a cell.
+const LINE_SLOTS_LOG2: u32 = 3;
+/// log2 of the cache lines of a 4 KB page.
+const PAGE_LINES_LOG2: u32 = 6;
 
-/// What a prefix is looked up for: words of its owner's. As large as the slots that lie together.
+/// The caller's data for a prefix. As large as the slots that share its cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(32))]
 pub struct Cell(pub [u64; 4]);
 
-/// Slots in the memory of a cell.
+/// Slots that fit in the memory of a cell.
 const SLOTS: usize = size_of::<Cell>() / size_of::<u32>();
 
-/// A cell for each prefix, by address. Of few prefixes the table of cells' numbers is apart from them. Of many it is half of the cells' memory, in turns:
-/// so a cell is mostly in the line that is looked at anyway, or else in the same page, whose address the processor knows by then.
+/// The table. With few prefixes, slots and cells are separate arrays. With many, the first level is
+/// interleaved with the cells, each in half of every cache line. A prefix's cell is placed beside
+/// one of its own slots, which the lookup has just loaded, or else in the same page, whose
+/// translation is then in the TLB.
 #[derive(Clone)]
 pub struct Lpm {
-    /// By the first 16 bits, if prefixes are few.
+    /// The first level by 16 bits, if there are few prefixes.
     few: Vec<u32>,
     cells: Vec<Cell>,
-    /// By eight more, all blocks behind each other.
+    /// The further levels: blocks of 256 slots, by 8 more bits each.
     blocks: Vec<u32>,
     next_block: u32,
-    /// The cell of each prefix.
+    /// By prefix: the number of its cell.
     numbers: Vec<u32>,
 }
 
 impl Lpm {
-    /// Prefixes (address, length). None has cell 0.
+    /// A table of prefixes (address, length). No prefix has cell 0.
     ///
     /// # Panics
     /// A prefix is longer than 32 bits.
@@ -45,8 +51,8 @@ impl Lpm {
         let mut order: Vec<usize> = (0..prefixes.len()).collect();
         order.sort_by_key(|i| prefixes[*i].1);
         let (few, numbers) = match prefixes.len() {
-            ..=FEW => (vec![0; 1 << 16], (1..).take(prefixes.len()).collect()),
-            _ => (Vec::new(), numbers_beside_slots(prefixes)),
+            ..=FEW_PREFIXES => (vec![0; 1 << 16], (1..).take(prefixes.len()).collect()),
+            _ => (Vec::new(), place_cells(prefixes)),
         };
         let least = if few.is_empty() { (2 << 24) / SLOTS } else { 0 };
         let last = numbers.iter().max().map_or(0, |number| *number as usize);
@@ -65,27 +71,28 @@ impl Lpm {
         lpm
     }
 
-    /// Bits of an address that choose a slot, and which of them are added once more to find it.
+    /// The address bits that index the first level, and the bits of that index to add to it, which
+    /// skips the cells in between.
     #[inline(always)]
-    fn places(&self) -> (u32, usize) {
+    fn slot_addressing(&self) -> (u32, usize) {
         if self.few.is_empty() {
-            (24, !0 << TOGETHER)
+            (24, !0 << LINE_SLOTS_LOG2)
         } else {
             (16, 0)
         }
     }
 
-    /// Longer prefixes come later.
+    /// Inserts a prefix. Longer prefixes come later.
     fn put(&mut self, address: u32, length: u32, number: u32) {
-        // The part of the table that is looked at, and the bits of the address looked at so far.
-        let (mut seen, mut gaps) = self.places();
+        // The level of the current step, and the address bits consumed so far.
+        let (mut seen, mut skip_mask) = self.slot_addressing();
         let mut at = (u64::from(address) >> (32 - seen)) as usize;
         let mut table = match self.few.is_empty() {
             false => self.few.as_mut_slice(),
             true => slots_of_mut(&mut self.cells),
         };
         while length > seen {
-            let slot = &mut table[at + (at & gaps)];
+            let slot = &mut table[at + (at & skip_mask)];
             let old = *slot;
             let block = if old & BLOCK == 0 {
                 self.next_block
@@ -99,20 +106,20 @@ impl Lpm {
             }
             seen += 8;
             at = block as usize * 256 + (address >> (32 - seen) & 0xff) as usize;
-            (table, gaps) = (&mut self.blocks, 0);
+            (table, skip_mask) = (&mut self.blocks, 0);
         }
-        // Tables begin at multiples of 256.
+        // Blocks begin at multiples of 256.
         let count = 1 << (seen - length);
         let first = at & !(count - 1);
         for at in first..first + count {
-            table[at + (at & gaps)] = number;
+            table[at + (at & skip_mask)] = number;
         }
     }
 
-    /// For lookups in a loop: what they need at hand.
+    /// A view for lookups in a loop.
     #[inline(always)]
     pub(crate) fn view(&self) -> View<'_> {
-        let (bits, gaps) = self.places();
+        let (bits, skip_mask) = self.slot_addressing();
         View {
             slots: if self.few.is_empty() {
                 slots_of(&self.cells)
@@ -120,7 +127,7 @@ impl Lpm {
                 &self.few
             },
             shift: 32 - bits,
-            gaps,
+            skip_mask,
             blocks: &self.blocks,
             cells: &self.cells,
         }
@@ -137,7 +144,7 @@ impl Lpm {
         &mut self.cells[self.numbers[prefix] as usize]
     }
 
-    /// The same, to be read.
+    /// The cell of a prefix, read-only.
     #[must_use]
     pub fn cell(&self, prefix: usize) -> &Cell {
         &self.cells[self.numbers[prefix] as usize]
@@ -150,23 +157,25 @@ impl Lpm {
     }
 }
 
-/// Cells for prefixes, beside slots of theirs if there is room, or else in the same page; what is left, behind all pages.
-fn numbers_beside_slots(prefixes: &[(u32, u32)]) -> Vec<u32> {
-    let lines = 1 << (24 - TOGETHER);
-    let mut taken = vec![false; lines];
+/// Places each prefix's cell: beside one of the prefix's slots if that is free, else in the same
+/// page, else behind all pages.
+fn place_cells(prefixes: &[(u32, u32)]) -> Vec<u32> {
+    let lines = 1 << (24 - LINE_SLOTS_LOG2);
+    let mut in_use = vec![false; lines];
     let mut behind = 2 * lines as u32;
     let numbers = prefixes.iter().map(|(address, length)| {
-        // Some line of the prefix's own: the first ones of short prefixes are so far from each other that they share few sets of the caches.
-        let free = (24 - TOGETHER).saturating_sub(*length);
+        // A pseudo-random line of the prefix's own. The first lines of short prefixes are a large
+        // power of two apart, and would compete for the same cache sets.
+        let free = (24 - LINE_SLOTS_LOG2).saturating_sub(*length);
         let within = address.wrapping_mul(0x9e37_79b9).checked_shr(32 - free).unwrap_or(0);
-        // Bits behind the prefix do not matter.
-        let first = address >> (8 + TOGETHER) >> free << free;
+        // Bits behind the prefix are ignored.
+        let first = address >> (8 + LINE_SLOTS_LOG2) >> free << free;
         let line = (first + within) as usize;
-        let page = line >> LINES << LINES;
-        let mut near = (line..page + (1 << LINES)).chain(page..line);
-        match near.find(|line| !taken[*line]) {
+        let page = line >> PAGE_LINES_LOG2 << PAGE_LINES_LOG2;
+        let mut near = (line..page + (1 << PAGE_LINES_LOG2)).chain(page..line);
+        match near.find(|line| !in_use[*line]) {
             Some(line) => {
-                taken[line] = true;
+                in_use[line] = true;
                 2 * line as u32 + 1
             }
             None => {
@@ -181,35 +190,35 @@ fn numbers_beside_slots(prefixes: &[(u32, u32)]) -> Vec<u32> {
 /// The memory of cells as slots.
 #[inline(always)]
 fn slots_of(cells: &[Cell]) -> &[u32] {
-    // SAFETY: it is borrowed memory of cells, any of whose bytes are a number.
+    // SAFETY: it is borrowed memory of cells, and all bytes of a cell are valid as numbers.
     unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len() * SLOTS) }
 }
 
-/// The same, to be written.
+/// The same, mutable.
 fn slots_of_mut(cells: &mut [Cell]) -> &mut [u32] {
-    // SAFETY: it is memory of cells that is borrowed to be written, and any numbers are the words
-    // of a cell.
+    // SAFETY: it is exclusively borrowed memory of cells, and any numbers are valid words of a
+    // cell.
     unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len() * SLOTS) }
 }
 
-/// Routes that are looked up.
+/// A view of a table, with its fields in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     slots: &'a [u32],
     shift: u32,
-    gaps: usize,
+    skip_mask: usize,
     blocks: &'a [u32],
     cells: &'a [Cell],
 }
 
 impl View<'_> {
-    /// Fetches the first table's entry.
+    /// Prefetches an address's slot in the first level.
     #[inline(always)]
     pub(crate) fn prefetch(self, address: u32) {
-        prefetch(self.at(address));
+        prefetch(self.slot(address));
     }
 
-    /// Fetches a cell.
+    /// Prefetches a cell.
     #[inline(always)]
     pub(crate) fn prefetch_cell(self, number: u32) {
         if let Some(cell) = self.cells.get(number as usize) {
@@ -218,16 +227,16 @@ impl View<'_> {
     }
 
     #[inline(always)]
-    fn at(&self, address: u32) -> &u32 {
+    fn slot(&self, address: u32) -> &u32 {
         let at = (address >> self.shift) as usize;
         // SAFETY: there is a slot for every number of `32 - shift` bits.
-        unsafe { self.slots.get_unchecked(at + (at & self.gaps)) }
+        unsafe { self.slots.get_unchecked(at + (at & self.skip_mask)) }
     }
 
     /// The number of the cell of the longest prefix of an address; 0: none.
     #[inline(always)]
     pub(crate) fn get(self, address: u32) -> u32 {
-        let mut entry = *self.at(address);
+        let mut entry = *self.slot(address);
         let mut shift = self.shift;
         while entry & BLOCK != 0 {
             shift -= 8;
@@ -276,8 +285,8 @@ mod tests {
     fn the_longest_prefix_wins() {
         check(&Lpm::new(PREFIXES));
         let mut many = PREFIXES.to_vec();
-        many.extend((0..FEW as u32).map(|i| (0x1400_0000 + (i << 4), 28)));
-        // Bits behind a prefix may be any.
+        many.extend((0..FEW_PREFIXES as u32).map(|i| (0x1400_0000 + (i << 4), 28)));
+        // Bits behind a prefix may have any value.
         many.extend([(0xffff_ffff, 12), (0xe0ff_ffff, 10)]);
         check(&Lpm::new(&many));
         let lpm = Lpm::new(&[(0, 0)]);

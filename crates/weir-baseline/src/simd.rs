@@ -1,11 +1,11 @@
-//! Prefetching, and comparing eight words at once.
+//! Compares eight words at once, and reads header fields as words.
 
 /// The low 48 bits.
 pub(crate) const KEY: u64 = (1 << 48) - 1;
 
 /// Finds a key among the eight slots of a bucket.
 pub(crate) trait Finder {
-    /// The slots whose low 48 bits are `key`, as bits from the lowest.
+    /// The slots whose low 48 bits are `key`, as a mask.
     fn find(bucket: &[u64; 8], key: u64) -> u32;
 }
 
@@ -23,7 +23,7 @@ impl Finder for Portable {
     }
 }
 
-/// With AVX-512. Only used where [`has_avx512`] said yes.
+/// With AVX-512. Used only if [`has_avx512`] returned true.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Wide;
 
@@ -32,8 +32,8 @@ impl Finder for Wide {
     #[inline(always)]
     fn find(bucket: &[u64; 8], key: u64) -> u32 {
         use std::arch::x86_64::{_mm512_loadu_si512, _mm512_set1_epi64, _mm512_testn_epi64_mask, _mm512_xor_si512};
-        // SAFETY: the type is only named in functions with this target feature, which only run where the
-        // processor has it; the load reads the 64 bytes of the bucket.
+        // SAFETY: the type is named only in functions with this target feature, which run only
+        // where the processor has it. The load reads the 64 bytes of the bucket.
         let found = unsafe {
             let words = _mm512_loadu_si512(bucket.as_ptr().cast());
             let difference = _mm512_xor_si512(words, _mm512_set1_epi64(key as i64));
@@ -43,7 +43,7 @@ impl Finder for Wide {
     }
 }
 
-/// Whether the processor has what functions with [`Wide`] need.
+/// Whether the processor has the features that functions with [`Wide`] need.
 pub(crate) fn has_avx512() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -66,8 +66,8 @@ pub(crate) fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A MAC address as six bytes of memory read as a little-endian number.
+/// A MAC address as its six bytes in memory, read as a little-endian number.
 #[inline(always)]
-pub(crate) fn mac_in_memory(mac: u64) -> u64 {
+pub(crate) fn mac_as_loaded(mac: u64) -> u64 {
     (mac << 16).swap_bytes()
 }

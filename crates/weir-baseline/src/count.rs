@@ -1,6 +1,6 @@
-//! Counters.
+//! Counters of packets and bytes, and of lookups.
 
-/// Ports are numbers below this.
+/// Port numbers are below this.
 pub const PORTS: usize = 512;
 
 /// Packets and bytes.
@@ -23,9 +23,9 @@ impl Count {
 /// Lookups of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lookups {
-    /// That found an entry.
+    /// Lookups that found an entry.
     pub hits: u64,
-    /// That found none.
+    /// Lookups that found none.
     pub misses: u64,
 }
 
@@ -36,8 +36,8 @@ impl Lookups {
         self.misses += lookups - hits;
     }
 
-    /// One of them does not count.
-    pub(crate) fn take_back(&mut self, hit: bool) {
+    /// Removes a lookup that should not count.
+    pub(crate) fn uncount(&mut self, hit: bool) {
         if hit {
             self.hits -= 1;
         } else {
@@ -46,74 +46,75 @@ impl Lookups {
     }
 }
 
-/// What is above bytes in a word of [`PortCounts`].
+/// One packet, in the bits above the bytes in a word of [`PortCounts`].
 const ONE: u64 = 1 << 40;
-/// After so many packets the words might overflow, if each has 64 KiB.
-const FULL: usize = 1 << 24;
+/// After this many packets the words might overflow, if each packet has 64 KiB.
+const MAX_UNSPILLED: usize = 1 << 24;
 
-/// Packets and bytes per port, in one word each until that is full: counting is one addition. The switch counts
-/// the same way in a type of its own: a ceiling shares nothing with what it is compared to, on purpose, but how memory
-/// is asked for and fetched ([`weir_table::memory`]). What makes one of the two slow, or wrong, does so to that one.
+/// Packets and bytes per port, packed in one word each, so that counting is one addition. Words are
+/// spilled to wider counts before they overflow. The switch counts the same way in a type of its
+/// own. On purpose the baseline shares no code with it but the allocation and prefetching of memory
+/// ([`weir_table::memory`]): a bug or a slowdown in one must not affect both.
 #[derive(Clone)]
 pub(crate) struct PortCounts {
     words: Box<[u64; PORTS]>,
-    taken: Box<[Count; PORTS]>,
-    room: usize,
+    spilled: Box<[Count; PORTS]>,
+    remaining: usize,
 }
 
 impl PortCounts {
     pub(crate) fn new() -> Self {
         PortCounts {
             words: Box::new([0; PORTS]),
-            taken: Box::new([Count::default(); PORTS]),
-            room: FULL - 1,
+            spilled: Box::new([Count::default(); PORTS]),
+            remaining: MAX_UNSPILLED - 1,
         }
     }
 
-    /// Makes sure that so many packets can be counted.
+    /// Makes room for counting this many packets.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, packets: usize) {
-        if self.room < packets {
-            self.take();
+        if self.remaining < packets {
+            self.spill();
         }
-        self.room -= packets;
+        self.remaining -= packets;
     }
 
     #[cold]
-    fn take(&mut self) {
+    fn spill(&mut self) {
         for port in 0..PORTS {
-            self.taken[port] = self.get(port);
+            self.spilled[port] = self.get(port);
             self.words[port] = 0;
         }
-        self.room = FULL - 1;
+        self.remaining = MAX_UNSPILLED - 1;
     }
 
-    /// For counting in a loop, and only what there is room for: what that needs at hand.
+    /// A view for counting in a loop, as many packets as were reserved.
     #[inline(always)]
     pub(crate) fn words(&mut self) -> PortWords<'_> {
         PortWords(&mut self.words)
     }
 
-    /// Counts a packet of less than 64 KiB, for which there is room.
+    /// Counts a packet of less than 64 KiB, which was reserved.
     pub(crate) fn add(&mut self, port: u32, bytes: usize) {
         self.words().add(port, bytes);
     }
 
-    /// The packet was not to be counted.
-    pub(crate) fn take_back(&mut self, port: u32, bytes: usize) {
+    /// Removes a packet that should not count.
+    pub(crate) fn uncount(&mut self, port: u32, bytes: usize) {
         self.words[port as usize % PORTS] -= ONE | bytes as u64 & 0xffff;
     }
 
     pub(crate) fn get(&self, port: usize) -> Count {
-        let (word, taken) = (self.words[port % PORTS], self.taken[port % PORTS]);
+        let (word, spilled) = (self.words[port % PORTS], self.spilled[port % PORTS]);
         Count {
-            packets: taken.packets + (word >> ONE.trailing_zeros()),
-            bytes: taken.bytes + word % ONE,
+            packets: spilled.packets + (word >> ONE.trailing_zeros()),
+            bytes: spilled.bytes + word % ONE,
         }
     }
 }
 
-/// Counters of ports at hand.
+/// A view of the words of [`PortCounts`].
 pub(crate) struct PortWords<'a>(&'a mut [u64; PORTS]);
 
 impl PortWords<'_> {
@@ -129,16 +130,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_emptied_before_they_overflow() {
+    fn words_are_spilled_before_they_overflow() {
         let mut counts = PortCounts::new();
         for _ in 0..3 {
-            counts.reserve(FULL / 2);
-            counts.words[7] += (FULL / 2) as u64 * (ONE | 0xffff);
+            counts.reserve(MAX_UNSPILLED / 2);
+            counts.words[7] += (MAX_UNSPILLED / 2) as u64 * (ONE | 0xffff);
         }
         counts.reserve(2);
         counts.add(7, 60);
         counts.add(7, 61);
-        let packets = 3 * FULL as u64 / 2;
+        let packets = 3 * MAX_UNSPILLED as u64 / 2;
         assert_eq!(
             counts.get(7),
             Count {

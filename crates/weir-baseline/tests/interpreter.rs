@@ -1,10 +1,10 @@
-//! The loops by hand do what the programs do: the same packets leave at the same ports, the same is counted. The
-//! programs are interpreted.
+//! The baseline does the same as the P4 programs, run by the interpreter: the same packets leave at
+//! the same ports, and the same is counted.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use weir_ceiling::{Count, DROP, FLOOD, Hop, L2Switch, Lookups, Neighbour, Route, Router};
+use weir_baseline::{Count, DROP, FLOOD, Hop, L2Switch, Lookups, Neighbour, Route, Router};
 use weir_switch::{ResourceKind, Switch};
 
 /// SplitMix64.
@@ -46,7 +46,7 @@ fn mac(address: u64) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join("-")
 }
 
-/// What leaves: ports in order, and the bytes.
+/// Transmitted packets: ports in order, and the bytes.
 type Sent = Vec<(u32, Vec<u8>)>;
 
 fn inject(switch: &mut Switch, port: u32, packet: &[u8]) -> Sent {
@@ -74,7 +74,7 @@ fn counter(switch: &Switch, name: &str, index: u64) -> Count {
 }
 
 fn same_ports(switch: &Switch, received: impl Fn(usize) -> Count, sent: impl Fn(usize) -> Count) {
-    for port in 0..weir_ceiling::PORTS {
+    for port in 0..weir_baseline::PORTS {
         let stats = switch.port_stats(port as u32);
         let of = |c: weir_switch::Count| Count {
             packets: c.packets,
@@ -88,7 +88,7 @@ fn same_ports(switch: &Switch, received: impl Fn(usize) -> Count, sent: impl Fn(
     }
 }
 
-/// Packets, a few at a time.
+/// Vectors of packets, of different sizes.
 fn vectors(random: &mut Random, mut packet: impl FnMut(&mut Random) -> (u32, Vec<u8>)) -> Vec<Vec<(u32, Vec<u8>)>> {
     let mut vectors = Vec::new();
     for size in [1, 7, 64, 32, 33, 64].into_iter().cycle().take(240) {
@@ -97,7 +97,7 @@ fn vectors(random: &mut Random, mut packet: impl FnMut(&mut Random) -> (u32, Vec
     vectors
 }
 
-/// Runs a vector by hand; gives fates, and packets as they are afterwards.
+/// Runs a vector through the baseline; returns the verdicts, and the packets afterwards.
 fn by_hand(
     vector: &[(u32, Vec<u8>)],
     run: impl FnOnce(&[u32], &mut [&mut [u8]], &mut [u32]),
@@ -105,9 +105,9 @@ fn by_hand(
     let ports: Vec<u32> = vector.iter().map(|v| v.0).collect();
     let mut packets: Vec<Vec<u8>> = vector.iter().map(|v| v.1.clone()).collect();
     let mut frames: Vec<&mut [u8]> = packets.iter_mut().map(Vec::as_mut_slice).collect();
-    let mut fates = vec![0; ports.len()];
-    run(&ports, &mut frames, &mut fates);
-    (fates, packets)
+    let mut verdicts = vec![0; ports.len()];
+    run(&ports, &mut frames, &mut verdicts);
+    (verdicts, packets)
 }
 
 const PORTS: [u32; 4] = [1, 2, 3, 4];
@@ -167,17 +167,17 @@ fn l2_switch_as(how: impl Fn(L2Switch) -> L2Switch) {
     let mut flooded = [Count::default(); 5];
     for (time, vector) in vectors.iter().enumerate() {
         let now_ns = (time as u64) << 19;
-        let (fates, packets) = by_hand(vector, |ports, frames, fates| {
-            hand.forward(ports, frames, now_ns, fates)
+        let (verdicts, packets) = by_hand(vector, |ports, frames, verdicts| {
+            hand.forward(ports, frames, now_ns, verdicts)
         });
-        for (((port, original), fate), packet) in vector.iter().zip(fates).zip(packets) {
+        for (((port, original), verdict), packet) in vector.iter().zip(verdicts).zip(packets) {
             let expected = inject(&mut switch, *port, original);
-            let all = PORTS.iter().filter(|p| fate == FLOOD && *p != port);
+            let all = PORTS.iter().filter(|p| verdict == FLOOD && *p != port);
             for copy in all.clone() {
                 flooded[*copy as usize].packets += 1;
                 flooded[*copy as usize].bytes += packet.len() as u64;
             }
-            let found: Sent = match fate {
+            let found: Sent = match verdict {
                 DROP => Vec::new(),
                 FLOOD => all.map(|p| (*p, packet.clone())).collect(),
                 out => vec![(out, packet)],
@@ -199,7 +199,7 @@ fn l2_switch_as(how: impl Fn(L2Switch) -> L2Switch) {
     }
     assert_eq!(hand.source_lookups, lookups(&switch, "source_macs"));
     assert_eq!(hand.destination_lookups, lookups(&switch, "destination_macs"));
-    // Copies of flooded frames are counted by whoever makes them.
+    // The caller counts the copies of flooded frames.
     let sent = |port: usize| {
         let (sent, copies) = (hand.sent(port), flooded.get(port).copied().unwrap_or_default());
         Count {
@@ -219,7 +219,7 @@ fn checksum(header: &[u8]) -> u16 {
     !sum as u16
 }
 
-/// An IPv4 packet with something wrong about it now and then.
+/// An IPv4 packet, sometimes with an error.
 fn ipv4(random: &mut Random, macs: &[u64], routes: &[Route]) -> (u32, Vec<u8>) {
     let port = random.of(&PORTS);
     let own = if random.is(95) {
@@ -269,7 +269,7 @@ fn ipv4(random: &mut Random, macs: &[u64], routes: &[Route]) -> (u32, Vec<u8>) {
         packet.extend_from_slice(&random.next().to_be_bytes()[..4]);
     }
     if random.is(2) {
-        // A header whose checksum is 0, so that all ones can be tried as well.
+        // A header whose checksum is 0, to also try all ones in its place.
         let rest = !checksum(&packet[14..34 + options * 4]);
         let id = u16::from_be_bytes([packet[18], packet[19]]);
         let sum = u32::from(id) + u32::from(!rest);
@@ -351,7 +351,7 @@ fn ipv4_router_as(how: impl Fn(Router) -> Router) {
             Route { address, length, hop }
         })
         .collect();
-    // Neighbours that are destinations themselves.
+    // The destination itself is the neighbour.
     for port in [1, 2, 4] {
         let hop = Hop::Via { next_hop: 0, port };
         routes.push(Route {
@@ -376,21 +376,25 @@ fn ipv4_router_as(how: impl Fn(Router) -> Router) {
     }
     let mut switch = switch("ipv4_router", &entries);
     let mut hand = how(Router::new(&macs, &routes, &neighbours));
-    let mut fates_seen = [0; 3];
+    let mut verdicts_seen = [0; 3];
     for vector in vectors(&mut random, |random| ipv4(random, &macs, &routes)) {
-        let (fates, packets) = by_hand(&vector, |ports, frames, fates| hand.forward(ports, frames, fates));
-        for (((port, original), fate), packet) in vector.iter().zip(fates).zip(packets) {
+        let (verdicts, packets) = by_hand(&vector, |ports, frames, verdicts| hand.forward(ports, frames, verdicts));
+        for (((port, original), verdict), packet) in vector.iter().zip(verdicts).zip(packets) {
             let expected = inject(&mut switch, *port, original);
-            let found: Sent = if fate == DROP { Vec::new() } else { vec![(fate, packet)] };
+            let found: Sent = if verdict == DROP {
+                Vec::new()
+            } else {
+                vec![(verdict, packet)]
+            };
             assert_eq!(found, expected, "{original:02x?} at port {port}");
-            fates_seen[match fate {
+            verdicts_seen[match verdict {
                 DROP => 0,
                 64 => 1,
                 _ => 2,
             }] += 1;
         }
     }
-    assert!(fates_seen.iter().all(|n| *n > 100), "{fates_seen:?}");
+    assert!(verdicts_seen.iter().all(|n| *n > 100), "{verdicts_seen:?}");
     for i in 0..4 {
         assert_eq!(hand.refused[i], counter(&switch, "refused", i as u64), "refused {i}");
         assert!(hand.refused[i].packets > 50, "{i}");
@@ -399,7 +403,7 @@ fn ipv4_router_as(how: impl Fn(Router) -> Router) {
     assert_eq!(hand.route_lookups, lookups(&switch, "ipv4_lpm"));
     assert_eq!(hand.neighbour_lookups, lookups(&switch, "neighbours"));
     assert_eq!(hand.port_mac_lookups, lookups(&switch, "port_macs"));
-    // Handles are given from 1 in the order of insertion.
+    // Handles count from 1, in the order of insertion.
     for i in 0..routes.len() {
         assert_eq!(
             hand.route_count(i),

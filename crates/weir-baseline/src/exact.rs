@@ -1,20 +1,22 @@
-//! An exact table of 48-bit keys with 16-bit values, in buckets of one cache line.
+//! A hash table of 48-bit keys with 16-bit values. Buckets are one cache line; a full one overflows
+//! into the next (linear probing by buckets).
 
 use crate::simd::{Finder, KEY, Portable};
 use weir_table::memory::{huge_vec, prefetch};
 
 /// The value of a miss. No entry may have it.
 pub const MISS: u16 = u16::MAX;
-/// Buckets to which a lookup need not fetch its bucket first: 128 KiB of them, which are always near.
-const NEAR: usize = 2048;
+/// Up to this number of buckets (128 KiB) the table stays in the cache, and prefetching does not
+/// pay.
+const CACHED_BUCKETS: usize = 2048;
 
-/// Eight slots: value above, key below. Empty ones are all ones, and behind the others.
+/// Eight slots: the value in the upper 16 bits, the key in the lower 48. Empty slots are all ones,
+/// and come last.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Bucket([u64; 8]);
 
-/// The table. At most half full; a bucket that overflows goes on in the next. The key of all ones stands for an
-/// empty slot, and is always a miss.
+/// The table. At most half full. The key of all ones stands for an empty slot, and always misses.
 #[derive(Clone)]
 pub struct Exact {
     buckets: Vec<Bucket>,
@@ -22,10 +24,11 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// A table with these entries; of two with the same key, the later.
+    /// A table with these entries; of two with the same key, the later one.
     ///
     /// # Panics
-    /// A key has more than 48 bits or is all ones, a value is [`MISS`], or there are more than 2²⁸ entries.
+    /// A key has more than 48 bits or is all ones, a value is [`MISS`], or there are more than 2²⁸
+    /// entries.
     #[must_use]
     pub fn new(entries: &[(u64, u16)]) -> Self {
         assert!(entries.len() <= 1 << 28, "places have 32 bits");
@@ -62,13 +65,13 @@ impl Exact {
         self.buckets.len()
     }
 
-    /// Whether the table is so large that fetching buckets ahead pays.
+    /// Whether the table is so large that prefetching buckets pays.
     #[must_use]
-    pub fn is_far(&self) -> bool {
-        self.buckets.len() > NEAR
+    pub fn needs_prefetch(&self) -> bool {
+        self.buckets.len() > CACHED_BUCKETS
     }
 
-    /// For lookups in a loop: what they need at hand.
+    /// A view for lookups in a loop.
     #[inline(always)]
     pub(crate) fn view(&self) -> View<'_> {
         View {
@@ -78,10 +81,11 @@ impl Exact {
         }
     }
 
-    /// Where a key is that is not in its own bucket, from the next one on.
+    /// Searches the buckets from `bucket` on for a key that overflowed: its slot, and the slot's
+    /// position.
     #[cold]
     #[inline(never)]
-    fn locate_on(&self, mut bucket: usize, key: u64) -> (u64, u32) {
+    fn locate_overflow(&self, mut bucket: usize, key: u64) -> (u64, u32) {
         loop {
             bucket &= self.buckets.len() - 1;
             let slots = &self.buckets[bucket].0;
@@ -97,13 +101,13 @@ impl Exact {
         }
     }
 
-    /// The bucket where a key is looked for first.
+    /// The bucket where the search for a key begins.
     #[must_use]
     pub fn bucket(&self, key: u64) -> usize {
         self.view().bucket(key)
     }
 
-    /// Writes a slot that was located.
+    /// Overwrites a slot that was located.
     #[inline(always)]
     pub(crate) fn set(&mut self, at: u32, slot: u64) {
         self.buckets[at as usize / 8].0[at as usize % 8] = slot;
@@ -116,17 +120,18 @@ impl Exact {
     }
 }
 
-/// A table that is looked up: a copy of where its buckets are.
+/// A view of a table, with its fields in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     buckets: &'a [Bucket],
     shift: u32,
-    /// For what is seldom, so that nothing of the above need be kept in memory for it.
+    /// For overflow only. Passing this reference instead of the view keeps the view's fields in
+    /// registers.
     table: &'a Exact,
 }
 
 impl<'a> View<'a> {
-    /// The bucket where a key is looked for first.
+    /// The bucket where the search for a key begins.
     #[inline(always)]
     pub(crate) fn bucket(self, key: u64) -> usize {
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
@@ -134,24 +139,25 @@ impl<'a> View<'a> {
 
     #[inline(always)]
     fn slots(self, key: u64) -> &'a [u64; 8] {
-        // SAFETY: the number of a bucket has as many bits as the number of buckets, a power of two, has behind its one.
+        // SAFETY: there are 2^n buckets, and the number of a bucket is a hash shifted to n bits.
         unsafe { &self.buckets.get_unchecked(self.bucket(key)).0 }
     }
 
-    /// Fetches the bucket of a key.
+    /// Prefetches the bucket of a key.
     #[inline(always)]
     pub(crate) fn prefetch(self, key: u64) {
         prefetch(self.slots(key));
     }
 
-    /// The slot of a key, all ones where there is none: its value is above, its key below. `MIXED`: hits and misses
-    /// are about as frequent, so that no branch should depend on which it is; costs a little where they are not.
+    /// The slot of a key: value above, key below; all ones if there is none. `MIXED`: hits and
+    /// misses are about equally frequent, so that no branch should depend on them. This costs a
+    /// little where they are not.
     #[inline(always)]
     pub(crate) fn find<F: Finder, const MIXED: bool>(self, key: u64) -> u64 {
         self.locate::<F, MIXED>(key).0
     }
 
-    /// As [`Exact::find`]; also where the slot is, for [`Exact::set`].
+    /// As [`View::find`], and the position of the slot, for [`Exact::set`].
     #[inline(always)]
     pub(crate) fn locate<F: Finder, const MIXED: bool>(self, key: u64) -> (u64, u32) {
         let bucket = self.bucket(key);
@@ -159,10 +165,10 @@ impl<'a> View<'a> {
         let found = F::find(slots, key);
         let lane = found.trailing_zeros() as usize & 7;
         let at = (bucket * 8 + lane) as u32;
-        // Only a full bucket goes on in the next one.
+        // Only a full bucket overflows into the next.
         if MIXED {
             if found | u32::from(slots[7] == u64::MAX) << 8 == 0 {
-                return self.table.locate_on(bucket + 1, key);
+                return self.table.locate_overflow(bucket + 1, key);
             }
             return (std::hint::select_unpredictable(found == 0, u64::MAX, slots[lane]), at);
         }
@@ -171,7 +177,7 @@ impl<'a> View<'a> {
         } else if slots[7] == u64::MAX {
             (u64::MAX, 0)
         } else {
-            self.table.locate_on(bucket + 1, key)
+            self.table.locate_overflow(bucket + 1, key)
         }
     }
 }
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_found_and_nothing_else() {
+    fn inserted_keys_are_found_and_no_others() {
         let entries: Vec<(u64, u16)> = (0..5000)
             .map(|i| ((i * 0x1_0001_0003) & KEY, (i % 1000) as u16))
             .collect();
@@ -201,8 +207,8 @@ mod tests {
     }
 
     #[test]
-    fn full_buckets_go_on_in_the_next() {
-        // Keys of the same bucket, more than it holds.
+    fn full_buckets_overflow_into_the_next() {
+        // More keys of the same bucket than it holds.
         let table = Exact::new(&[(1, 0); 200]);
         let same: Vec<u64> = (0..100_000).filter(|k| table.bucket(*k) == 3).take(30).collect();
         let entries: Vec<(u64, u16)> = same.iter().map(|k| (*k, *k as u16 & 0xff)).collect();

@@ -1,4 +1,8 @@
-//! What addresses in a segment point to.
+//! Finds out what the addresses in a segment point to.
+//!
+//! Cranelift IR has plain addresses. This analysis follows them back to the function's parameters
+//! and to known loads, so that rows, tallies, packets and tables can be distinguished. An address
+//! that it cannot classify makes its block unsupported.
 
 use super::op::Rows;
 use crate::codegen::env;
@@ -8,7 +12,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use weir_table::fast::ResultArray;
 
-/// Parameters of the function that does something to one packet ([`crate::codegen::Shape::Packet`]).
+/// Parameters of the function for one packet ([`crate::codegen::Shape::Packet`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
     Environment = 0,
@@ -33,48 +37,48 @@ impl Parameter {
     }
 }
 
-/// Memory of each packet's own that is read or written through addresses.
+/// Memory that is accessed through addresses which differ by packet, or which code loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Region {
     /// The packet.
     Packet,
-    /// Where the deparser puts headers together.
+    /// The scratch area, where the deparser rebuilds headers.
     Scratch,
-    /// The packet, or zeros instead of a header that is not there: only to be read.
+    /// The packet, or zeros in place of an invalid header. Read-only.
     PacketOrZeros,
-    /// Words that nobody writes.
-    Fixed,
-    /// The addresses of arrays that tables are, the same for all packets.
-    Arrays,
-    /// An array of addresses of results.
-    Places,
-    /// A result. Nobody writes it, and whole pairs of words may be read.
+    /// Words that are never written.
+    ReadOnly,
+    /// The descriptors of inline-lookup arrays, the same for all packets.
+    ArrayDescriptors,
+    /// An array of addresses of records.
+    RecordPointers,
+    /// A record of a table. It is never written, and whole pairs of words may be read.
     Record,
 }
 
-/// What an instruction reads or writes.
+/// The memory operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemoryOperand {
     Row(Rows, i32),
     Environment(i32),
-    /// The word of a tally, so many bytes after where these begin.
+    /// The word of a tally, at a byte offset.
     Tally(i32),
-    /// So many bytes after an address that packets have each for themselves.
-    Own(Region, Value, i32),
+    /// A byte offset from an address that differs by packet.
+    PerPacket(Region, Value, i32),
 }
 
-/// Bytes after an address that a constant distance may be.
+/// The greatest constant offset that is followed.
 const FAR: i64 = 1 << 16;
 
-/// Finds out what addresses point to.
-pub(super) struct Places<'a> {
+/// Classifies addresses.
+pub(super) struct AddressAnalysis<'a> {
     func: &'a Function,
     regions: HashMap<Value, Option<Region>>,
-    /// Where the arguments of a block's parameters come from.
+    /// By block: the arguments of each incoming edge.
     edges: HashMap<Block, Vec<Vec<Value>>>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> AddressAnalysis<'a> {
     pub fn new(func: &'a Function) -> Self {
         let mut edges: HashMap<Block, Vec<Vec<Value>>> = HashMap::new();
         for block in func.layout.blocks() {
@@ -88,7 +92,7 @@ impl<'a> Places<'a> {
                 edges.entry(call.block(pool)).or_default().push(arguments);
             }
         }
-        Places {
+        AddressAnalysis {
             func,
             regions: HashMap::new(),
             edges,
@@ -103,7 +107,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A number that is known.
+    /// The value, if it is constant.
     pub fn constant(&self, value: Value) -> Option<i64> {
         let inst = self.func.dfg.value_def(value).inst()?;
         match self.func.dfg.insts[inst] {
@@ -115,7 +119,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// An address without what is constantly added to it.
+    /// An address without constant offsets, and their sum.
     fn base(&self, address: Value) -> (Value, i64) {
         let mut at = (address, 0);
         while let Some(inst) = self.func.dfg.value_def(at.0).inst()
@@ -132,17 +136,17 @@ impl<'a> Places<'a> {
         at
     }
 
-    /// What lies so many bytes after an address. `None`: this is not known.
-    pub fn place(&mut self, address: Value, offset: i32) -> Option<Place> {
+    /// The memory at an offset from an address. `None`: it is unknown.
+    pub fn operand(&mut self, address: Value, offset: i32) -> Option<MemoryOperand> {
         let (base, more) = self.base(address);
         let offset = i32::try_from(more + i64::from(offset)).ok().filter(|o| *o >= 0)?;
         match self.parameter(base) {
-            Some(Parameter::Environment) => Some(Place::Environment(offset)),
-            Some(Parameter::Column) => Some(Place::Row(Rows::Context, offset)),
-            Some(Parameter::TallyColumn) => Some(Place::Row(Rows::Tallies, offset)),
-            Some(Parameter::Tallies) => Some(Place::Tally(offset)),
+            Some(Parameter::Environment) => Some(MemoryOperand::Environment(offset)),
+            Some(Parameter::Column) => Some(MemoryOperand::Row(Rows::Context, offset)),
+            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(Rows::Tallies, offset)),
+            Some(Parameter::Tallies) => Some(MemoryOperand::Tally(offset)),
             Some(Parameter::Slot | Parameter::Bit) => None,
-            None => Some(Place::Own(self.region(base)?, base, offset)),
+            None => Some(MemoryOperand::PerPacket(self.region(base)?, base, offset)),
         }
     }
 
@@ -150,7 +154,7 @@ impl<'a> Places<'a> {
         if let Some(known) = self.regions.get(&address) {
             return *known;
         }
-        // Where an address depends on itself, there is a loop; nothing is known of that one.
+        // An address that depends on itself is in a loop, and unknown.
         self.regions.insert(address, None);
         let region = self.find_region(address);
         self.regions.insert(address, region);
@@ -199,26 +203,26 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What an address points to that is kept in memory.
+    /// The region of an address that is loaded from memory.
     fn region_in_memory(&mut self, address: Value, offset: i32) -> Option<Region> {
         let row = |row: usize| (row * PITCH * 8) as i32;
-        match self.place(address, offset)? {
-            Place::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
-            Place::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
-            Place::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
-            Place::Environment(env::MEMBERS) => Some(Region::Fixed),
-            Place::Environment(env::ARRAYS) => Some(Region::Arrays),
-            Place::Own(Region::Arrays, _, at)
+        match self.operand(address, offset)? {
+            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
+            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
+            MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
+            MemoryOperand::Environment(env::MEMBERS) => Some(Region::ReadOnly),
+            MemoryOperand::Environment(env::ARRAYS) => Some(Region::ArrayDescriptors),
+            MemoryOperand::PerPacket(Region::ArrayDescriptors, _, at)
                 if at as usize % size_of::<ResultArray>() == offset_of!(ResultArray, results) =>
             {
-                Some(Region::Places)
+                Some(Region::RecordPointers)
             }
-            Place::Own(Region::Arrays | Region::Places, ..) => Some(Region::Record),
+            MemoryOperand::PerPacket(Region::ArrayDescriptors | Region::RecordPointers, ..) => Some(Region::Record),
             _ => None,
         }
     }
 
-    /// Bytes that an instruction reads, or writes.
+    /// Bytes that a load or store instruction accesses.
     pub fn access(opcode: Opcode, ty: Type) -> Option<u32> {
         Some(match opcode {
             Opcode::Load | Opcode::Store if ty.is_int() && ty != types::I128 => ty.bytes(),
@@ -230,7 +234,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What an address points to that is one or the other.
+/// The region of an address that is one or the other.
 fn either(a: Region, b: Region) -> Option<Region> {
     match (a, b) {
         _ if a == b => Some(a),

@@ -1,0 +1,215 @@
+//! The data of an action are read only where a lookup has chosen that action.
+//!
+//! A lookup writes the parameters of the action that it chooses and no others. Engines keep the
+//! parameters of a table's actions in the same words, so that those of another action hold any
+//! value.
+//!
+//! The check walks backwards from each block that reads parameters. A path is good if it comes from
+//! an edge that only the action takes: a case of a switch on the lookup's `action`. Before that
+//! switch the table's last lookup must be the one that wrote the switched variable. Bodies of
+//! actions are short, so that this takes time in proportion to the program.
+
+use super::Verifier;
+use crate::passes::{read_by, read_by_inst, read_by_terminator, written};
+use crate::program::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The table and position there of the action that a parameter belongs to.
+type Owners = HashMap<VarId, (TableId, usize)>;
+
+impl Verifier<'_> {
+    /// Checks every block. Every id must have been checked.
+    pub(super) fn action_data(&mut self) {
+        let p = self.program;
+        let mut owners = Owners::new();
+        for (id, table) in p.tables.iter() {
+            for (index, action) in table.actions.iter().enumerate() {
+                owners.extend(action.parameters.iter().map(|v| (*v, (id, index))));
+            }
+        }
+        let methods = methods(p);
+        for block in &p.blocks {
+            let mut walk = Walk::new(p, &block.body, &owners);
+            for (id, reads) in walk.reads(&methods) {
+                for (table, action) in reads {
+                    if !walk.is_chosen(id, table, action) {
+                        let table = &p.tables[table];
+                        let name = p.actions.get(table.actions[action].action).map_or("", |a| &a.name);
+                        self.at(format!("block {} b{}", block.role, id.index()));
+                        self.error(format!(
+                            "it reads data of action {name} where table {} may have chosen another one, or none",
+                            table.name
+                        ));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The parameters of actions that the methods of each instance read, by closure.
+fn methods(program: &Program) -> HashMap<(ExternId, u32), BTreeSet<VarId>> {
+    let mut found: HashMap<(ExternId, u32), BTreeSet<VarId>> = HashMap::new();
+    for (id, instance) in program.externs.iter() {
+        for method in &instance.methods {
+            let vars = found.entry((id, method.closure)).or_default();
+            read_by(program, &method.body, &mut |v| {
+                if program.vars[v].kind == VarKind::ActionParameter {
+                    vars.insert(v);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// A body that is walked backwards.
+struct Walk<'a> {
+    program: &'a Program,
+    body: &'a Body,
+    owners: &'a Owners,
+    /// Predecessors of each block, each once.
+    before: Vec<Vec<BlockId>>,
+    /// The `action` variables of each table's lookups.
+    actions: HashMap<TableId, Vec<VarId>>,
+    /// Variables that something else than a lookup writes.
+    written: HashSet<VarId>,
+    /// Whether blocks are always behind a lookup of a table that wrote a variable.
+    looked_up: HashMap<(BlockId, TableId, VarId), bool>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program, body: &'a Body, owners: &'a Owners) -> Self {
+        let mut before = vec![Vec::new(); body.blocks.len()];
+        let mut actions: HashMap<TableId, Vec<VarId>> = HashMap::new();
+        let mut others = HashSet::new();
+        for (id, block) in body.blocks.iter() {
+            let successors: BTreeSet<BlockId> = body.successors(id).into_iter().collect();
+            successors.into_iter().for_each(|next| before[next.index()].push(id));
+            for inst in &block.insts {
+                written(&inst.kind, &program.headers, &mut |v| {
+                    others.insert(v);
+                });
+            }
+            if let Terminator::Lookup(lookup) = &block.terminator {
+                actions.entry(lookup.table).or_default().push(lookup.action);
+            }
+        }
+        Walk {
+            program,
+            body,
+            owners,
+            before,
+            actions,
+            written: others,
+            looked_up: HashMap::new(),
+        }
+    }
+
+    /// The actions whose data each block reads, itself or by the methods that it calls.
+    fn reads(
+        &self,
+        methods: &HashMap<(ExternId, u32), BTreeSet<VarId>>,
+    ) -> BTreeMap<BlockId, BTreeSet<(TableId, usize)>> {
+        let mut found: BTreeMap<BlockId, BTreeSet<(TableId, usize)>> = BTreeMap::new();
+        for (id, block) in self.body.blocks.iter() {
+            let mut note = |v: VarId| {
+                if let Some(owner) = self.owners.get(&v) {
+                    found.entry(id).or_default().insert(*owner);
+                }
+            };
+            for inst in &block.insts {
+                read_by_inst(&inst.kind, &self.program.headers, &mut note);
+                if let InstKind::Call(call) = &inst.kind
+                    && let Some(vars) = call.instance.and_then(|x| methods.get(&(x, call.closure)))
+                {
+                    vars.iter().for_each(|v| note(*v));
+                }
+            }
+            read_by_terminator(&block.terminator, &mut note);
+        }
+        found
+    }
+
+    /// Whether every path to a block has chosen an action of a table.
+    fn is_chosen(&mut self, block: BlockId, table: TableId, action: usize) -> bool {
+        let (mut seen, mut open) = (HashSet::from([block]), vec![block]);
+        while let Some(at) = open.pop() {
+            if at.index() == 0 {
+                return false;
+            }
+            for from in self.before[at.index()].clone() {
+                match self.edge(from, at, table, action) {
+                    Edge::Chosen => {}
+                    Edge::Other => return false,
+                    Edge::Open => {
+                        if seen.insert(from) {
+                            open.push(from);
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// What an edge between blocks says of the action that a table has chosen.
+    fn edge(&mut self, from: BlockId, to: BlockId, table: TableId, action: usize) -> Edge {
+        let count = self.program.tables[table].actions.len();
+        match &self.body.blocks[from].terminator {
+            Terminator::Lookup(lookup) if lookup.table == table => match count {
+                1 => Edge::Chosen,
+                _ => Edge::Other,
+            },
+            Terminator::Switch {
+                value: Operand::Var(var),
+                cases,
+                default,
+            } if self.actions.get(&table).is_some_and(|vars| vars.contains(var)) && !self.written.contains(var) => {
+                let listed = |i: usize| cases.iter().find(|(v, _)| v.to_u64() == Some(i as u64));
+                let leads = |i: usize| listed(i).map_or(*default, |(_, target)| *target) == to;
+                match (0..count).all(|i| leads(i) == (i == action)) {
+                    true if self.is_looked_up(from, table, *var) => Edge::Chosen,
+                    _ => Edge::Open,
+                }
+            }
+            _ => Edge::Open,
+        }
+    }
+
+    /// Whether every path to the end of a block has a lookup of the table that writes the variable,
+    /// and behind it no lookup that is of the table or writes the variable.
+    fn is_looked_up(&mut self, block: BlockId, table: TableId, var: VarId) -> bool {
+        if let Some(known) = self.looked_up.get(&(block, table, var)) {
+            return *known;
+        }
+        let (mut seen, mut open) = (HashSet::from([block]), vec![block]);
+        let mut good = true;
+        while let Some(at) = open.pop().filter(|_| good) {
+            good &= at.index() != 0;
+            for &from in &self.before[at.index()] {
+                match &self.body.blocks[from].terminator {
+                    Terminator::Lookup(lookup) if (lookup.table, lookup.action) == (table, var) => {}
+                    Terminator::Lookup(lookup) if lookup.table == table || lookup.action == var => good = false,
+                    _ => {
+                        if seen.insert(from) {
+                            open.push(from);
+                        }
+                    }
+                }
+            }
+        }
+        self.looked_up.insert((block, table, var), good);
+        good
+    }
+}
+
+/// What is known at an edge.
+enum Edge {
+    /// The action has been chosen.
+    Chosen,
+    /// Any action may have been.
+    Other,
+    /// What is known where it begins.
+    Open,
+}
