@@ -62,7 +62,7 @@ pub const MAX_FAILED: usize = 100_000;
 /// Updates of a request of [`Client::bulk`].
 ///
 /// Large enough that what a request costs by itself does not count, small enough that this side
-/// encodes one while the target does another: see docs/performance.md.
+/// encodes one while the target does another: see docs/internals/lab-notes.md.
 pub const BULK_BATCH: usize = 2500;
 
 /// Requests of [`Client::bulk`] in flight.

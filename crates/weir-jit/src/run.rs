@@ -13,12 +13,14 @@ pub(crate) mod calls;
 mod cells;
 mod frame;
 mod host;
+mod lane_use;
 mod matrix;
 mod outcomes;
 pub(crate) mod schedule;
 
 pub use frame::Frame;
 pub use host::{Host, Indexes, LookedUp};
+pub use lane_use::LaneUse;
 
 use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
@@ -121,34 +123,6 @@ pub fn cycles() -> u64 {
         START.with(|s| s.elapsed().as_nanos() as u64)
     }
 }
-
-/// When segments run eight packets at a time, if the processor has AVX-512.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LaneUse {
-    /// If enough packets wait for it to be faster.
-    #[default]
-    Many,
-    /// Always, even where it is slower: for tests.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl LaneUse {
-    /// Whether eight packets at a time are faster than one at a time.
-    #[inline]
-    fn is_worth(self, packets: u64) -> bool {
-        match self {
-            // Full vectors are common, and counting is slow on processors without `popcnt`.
-            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= MIN_LANE_PACKETS,
-            LaneUse::Always => true,
-            LaneUse::Never => false,
-        }
-    }
-}
-
-/// With fewer packets of a vector, one at a time is faster.
-const MIN_LANE_PACKETS: u32 = 16;
 
 /// The memory in which a pipeline runs. One per worker; everything is allocated at the start.
 pub struct Machine {

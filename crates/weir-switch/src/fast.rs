@@ -295,10 +295,10 @@ impl Switch {
     }
 
     /// For tests: has compiled code look into tables made for at least so many entries from now on,
-    /// however few there are ([`FastTable::with_min_capacity`]), and so do what it else does only where
-    /// tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB each, or
-    /// 128 MB if the program says that there may be 16,384. As of a clone, the tables' last hits
-    /// are those that the state knows, and nothing is profiled.
+    /// however few there are ([`FastTable::with_min_capacity`]), and so do what it else does only
+    /// where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB
+    /// each, or 128 MB if the program says that there may be 16,384. As of a clone, the tables'
+    /// last hits are those that the state knows, and nothing is profiled.
     pub fn set_least_entries(&mut self, entries: usize) {
         if let Some(fast) = &mut self.fast {
             **fast = fast.with_tables_for(entries);

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 /// Requests are taken in by one thread and done by another, which frees what they were read into:
 /// with the system's allocator the two wait for each other, and a server does a tenth fewer of them
-/// (see docs/performance.md).
+/// (see docs/internals/lab-notes.md).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -141,7 +141,7 @@ impl Directory {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    /// Whether the records take so much memory that prefetching them pays.
+    /// Whether the records exceed the caches, so that prefetching them pays.
     pub(super) fn needs_prefetch(&self) -> bool {
         let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
         // Records in pages are always far apart, and exist only behind that many others.

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const LINE_BITS: u32 = 6;
 const GROUPS: usize = SLOTS / LANES;
 /// Distance of the prefetch, in groups of keys. With one, lines do not arrive in time; more take
-/// longer, too (docs/performance.md).
+/// longer, too (docs/internals/lab-notes.md).
 const PREFETCH_DISTANCE: usize = 2;
 
 /// The constants that all groups of keys share, in registers.
