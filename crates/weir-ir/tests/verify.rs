@@ -721,3 +721,61 @@ fn roles_of_variables_in_saved_programs_are_those_that_a_compiler_gives() {
         "it is shared as `h.a`, but it is `z` of its header",
     );
 }
+
+/// A method that assigns a variable, and a call of it.
+fn method_and_call(dst: usize, value: Operand) -> (Method, Inst) {
+    let loc = Loc::default();
+    let mut body = Body::default();
+    body.blocks.push(BasicBlock {
+        state: None,
+        insts: vec![Inst {
+            kind: InstKind::Assign {
+                dst: var(dst),
+                value: Rvalue::Use(value),
+            },
+            loc,
+        }],
+        terminator: Terminator::Return,
+        loc,
+    });
+    let method = Method {
+        name: "apply".into(),
+        closure: 0,
+        parameters: Vec::new(),
+        results: Vec::new(),
+        body,
+    };
+    let call = InstKind::Call(Call {
+        instance: Some(ExternId::new(0)),
+        function: "execute".into(),
+        type_arguments: Vec::new(),
+        arguments: Vec::new(),
+        results: Vec::new(),
+        entry: None,
+        closure: 0,
+        is_pure: false,
+    });
+    (method, Inst { kind: call, loc })
+}
+
+#[test]
+fn methods_count_as_readers_of_action_data_and_writers_of_the_choice() {
+    // The method reads the data, where nothing was chosen.
+    let (method, call) = method_and_call(10, read(9));
+    says(
+        |p| {
+            p.externs[ExternId::new(0)].methods.push(method);
+            block(p, "ingress").body.blocks[BlockId::new(0)].insts.push(call);
+        },
+        "it reads data of action I.set",
+    );
+    // The method writes the variable that is switched on.
+    let (method, call) = method_and_call(7, bits(32, 0));
+    says(
+        |p| {
+            p.externs[ExternId::new(0)].methods.push(method);
+            block(p, "ingress").body.blocks[BlockId::new(1)].insts.push(call);
+        },
+        "it reads data of action I.set",
+    );
+}

@@ -21,7 +21,7 @@ const MAX_WORKERS: usize = 64;
     about = "A P4 switch in software: compile, run, test, trace and measure P4_16 programs",
     after_help = "Start here:\n  weir demo                              a router at work, no root needed\n  weir check router.p4                   is the program right?\n  weir test router.p4 router.stf         does it do what the test says?\n  weir trace router.p4 --port 1 --packet 0a0b…   why did my packet do this?\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1    be a switch\n\nExit codes: 0 good, 1 the answer is no, 2 cannot be asked (usage, missing file, does not compile)."
 )]
-struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -44,6 +44,10 @@ enum Command {
     Bench(Bench),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
+    /// Print what makes a shell complete weir's command lines
+    Completion(crate::shell::Completion),
+    /// Write man pages
+    Man(crate::shell::ManPages),
 }
 
 /// What the front end needs besides the program.
@@ -528,6 +532,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => crate::run::run(&arguments, &messages),
         Command::Bench(arguments) => crate::bench::bench(&arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
+        Command::Completion(arguments) => crate::shell::completion(&arguments),
+        Command::Man(arguments) => crate::shell::man(&arguments),
     };
     let code = result.unwrap_or_else(|error| {
         messages.line(format!("error: {}", causes(&error)));

@@ -25,7 +25,7 @@ const EXAMPLES: &str = "Examples:
   weir ctl load ipv4_lpm.csv --table ipv4_lpm && weir ctl dump > state.jsonl
   weir ctl --bfrt 10.0.0.7 watch digests learn
   weir ctl watch rates port_counter --interval 1s
-  eval \"$(weir ctl completion bash)\"
+  eval \"$(weir completion bash)\"
 
 The target is --p4runtime ADDR or --bfrt ADDR, else the environment's WEIR_TARGET (p4runtime:ADDR or bfrt:ADDR), else
 P4Runtime at 127.0.0.1:9559. Names may be shortened to their end behind a dot. Everything is a table: counters,
@@ -182,12 +182,8 @@ pub enum Command {
         /// NAME=VALUE of header fields
         fields: Vec<String>,
     },
-    /// Print what makes a shell complete commands, tables, keys and actions
-    Completion {
-        /// The shell
-        #[arg(value_enum)]
-        shell: Shell,
-    },
+    /// Print what makes a shell complete weir's command lines, as `weir completion` does
+    Completion(crate::shell::Completion),
     /// What could come next (asked by shells)
     #[command(hide = true)]
     Complete {
@@ -217,21 +213,10 @@ pub enum How {
     Delete,
 }
 
-/// Shells that can be taught.
-#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
-pub enum Shell {
-    /// bash
-    Bash,
-    /// zsh
-    Zsh,
-    /// fish
-    Fish,
-}
-
 /// Runs `weir ctl`: 0, or 1 where the target refuses something.
 pub fn ctl(arguments: &Ctl) -> Result<u8> {
     match &arguments.command {
-        Command::Completion { shell } => return complete::script(*shell),
+        Command::Completion(arguments) => return crate::shell::completion(arguments),
         Command::Complete { words } => return complete::candidates(&arguments.connection, words),
         _ => {}
     }
@@ -277,6 +262,6 @@ async fn run(arguments: &Ctl) -> Result<u8> {
         Command::Watch { what } => watch::watch(connection, what).await,
         Command::PacketOut { payload, fields } => watch::packet_out(connection, payload, fields).await,
         // Answered without a target.
-        Command::Completion { .. } | Command::Complete { .. } => Ok(0),
+        Command::Completion(_) | Command::Complete { .. } => Ok(0),
     }
 }

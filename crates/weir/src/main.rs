@@ -15,6 +15,7 @@ mod load;
 mod output;
 mod packets;
 mod run;
+mod shell;
 mod stats;
 mod test;
 mod trace;

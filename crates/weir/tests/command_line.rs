@@ -396,6 +396,7 @@ fn bench_says_what_would_be_right() {
         (given(&["--packet", ""]), "at least one byte"),
         (given(&["--port", "600"]), "0 to 511"),
         (given(&["--flows", "16777216", "--size", "9216"]), "a smaller --size"),
+        (given(&["--flows", "16777216"]), "a smaller --size"),
         (made(&["--pool", "1048576", "--size", "9216"]), "a smaller --size"),
         (given(&["--suite"]), "cannot be used with"),
         (with(&["--suite"], &["--engine", "interp"]), "cannot be used with"),
@@ -411,6 +412,7 @@ fn bench_says_what_would_be_right() {
         (made(&["--sweep", "colour=1"]), "vector=16"),
         (made(&["--sweep", "size=10"]), "42 to 9216"),
         (made(&["--sweep", "vector=65"]), "1 to 64"),
+        (made(&["--size", "9216", "--sweep", "pool=1048576"]), "a smaller --size"),
         (made(&["--vector", "65"]), "1..=64"),
         (made(&["--seconds", "0"]), "--seconds"),
         (made(&["--workers", "200"]), "processor"),
@@ -625,4 +627,26 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
         said.contains("interpreted: the program is too large to be compiled"),
         "{said}"
     );
+}
+
+#[test]
+fn bash_completes_commands_options_and_shells() {
+    let (_, script, _) = {
+        let out = weir(&["completion", "bash"]);
+        (out.status, text(&out.stdout), text(&out.stderr))
+    };
+    let completed = |words: &str| {
+        let last = words.split(' ').count() - 1;
+        let test = format!(
+            "compopt() {{ :; }}\n{script}\nCOMP_WORDS=({words}); COMP_CWORD={last}; \
+             _weir_or_ctl weir \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[$(({last} - 1))]}}\"; \
+             echo \"${{COMPREPLY[@]}}\""
+        );
+        let out = Command::new("bash").args(["-c", &test]).output().unwrap();
+        text(&out.stdout).trim().to_owned()
+    };
+    assert_eq!(completed("weir che"), "check");
+    assert_eq!(completed("weir run --p4rt"), "");
+    assert_eq!(completed("weir run --p4runt"), "--p4runtime");
+    assert_eq!(completed("weir completion f"), "fish");
 }

@@ -6,8 +6,8 @@
 //!
 //! The check walks backwards from each block that reads parameters. A path is good if it comes from
 //! an edge that only the action takes: a case of a switch on the lookup's `action`. Before that
-//! switch the table's last lookup must be the one that wrote the switched variable. Bodies of
-//! actions are short, so that this takes time in proportion to the program.
+//! switch the table's last lookup must be the one that wrote the switched variable. A walk visits a
+//! block once for each action whose data the block may follow: in programs of a compiler, one.
 
 use super::Verifier;
 use crate::passes::{read_by, read_by_inst, read_by_terminator, written};
@@ -29,7 +29,7 @@ impl Verifier<'_> {
         }
         let methods = methods(p);
         for block in &p.blocks {
-            let mut walk = Walk::new(p, &block.body, &owners);
+            let mut walk = Walk::new(p, &block.body, &owners, &methods);
             for (id, reads) in walk.reads(&methods) {
                 for (table, action) in reads {
                     if !walk.is_chosen(id, table, action) {
@@ -47,20 +47,82 @@ impl Verifier<'_> {
     }
 }
 
-/// The parameters of actions that the methods of each instance read, by closure.
-fn methods(program: &Program) -> HashMap<(ExternId, u32), BTreeSet<VarId>> {
-    let mut found: HashMap<(ExternId, u32), BTreeSet<VarId>> = HashMap::new();
+/// What the methods of an instance do, for one closure; also the methods that they call.
+#[derive(Debug, Default, Clone)]
+struct Effects {
+    /// Parameters of actions that they read.
+    reads: BTreeSet<VarId>,
+    /// Variables that they write.
+    writes: BTreeSet<VarId>,
+    /// The instances that they call, with the closure.
+    calls: BTreeSet<(ExternId, u32)>,
+}
+
+type Methods = HashMap<(ExternId, u32), Effects>;
+
+/// The effects of the methods of each instance. Methods do not call themselves.
+fn methods(program: &Program) -> Methods {
+    let mut found = Methods::new();
     for (id, instance) in program.externs.iter() {
         for method in &instance.methods {
-            let vars = found.entry((id, method.closure)).or_default();
+            let effects = found.entry((id, method.closure)).or_default();
             read_by(program, &method.body, &mut |v| {
                 if program.vars[v].kind == VarKind::ActionParameter {
-                    vars.insert(v);
+                    effects.reads.insert(v);
                 }
             });
+            let writes = method.parameters.iter().flat_map(|(_, vars)| vars);
+            effects.writes.extend(writes.chain(&method.results));
+            for inst in method.body.blocks.iter().flat_map(|(_, block)| &block.insts) {
+                written(&inst.kind, &program.headers, &mut |v| {
+                    effects.writes.insert(v);
+                });
+                effects.calls.extend(called(&inst.kind));
+            }
         }
     }
+    let keys: Vec<(ExternId, u32)> = found.keys().copied().collect();
+    let mut done = HashSet::new();
+    for key in keys {
+        complete(&mut found, key, &mut done);
+    }
     found
+}
+
+/// Adds the effects of the methods that a method calls, theirs first.
+fn complete(methods: &mut Methods, key: (ExternId, u32), done: &mut HashSet<(ExternId, u32)>) {
+    let mut open = vec![(key, false)];
+    while let Some((key, is_behind)) = open.pop() {
+        let Some(calls) = methods.get(&key).map(|effects| effects.calls.clone()) else {
+            continue;
+        };
+        if is_behind {
+            let inner: Vec<Effects> = calls.iter().filter_map(|c| methods.get(c)).cloned().collect();
+            if let Some(effects) = methods.get_mut(&key) {
+                for inner in inner {
+                    effects.reads.extend(inner.reads);
+                    effects.writes.extend(inner.writes);
+                }
+            }
+        } else if done.insert(key) {
+            open.push((key, true));
+            open.extend(calls.into_iter().map(|call| (call, false)));
+        }
+    }
+}
+
+/// The instance and closure whose methods an instruction may run.
+fn called(kind: &InstKind) -> Option<(ExternId, u32)> {
+    match kind {
+        InstKind::Call(call) => call.instance.map(|x| (x, call.closure)),
+        InstKind::Assign { .. }
+        | InstKind::Extract { .. }
+        | InstKind::Lookahead { .. }
+        | InstKind::Advance { .. }
+        | InstKind::PacketLength { .. }
+        | InstKind::Emit { .. }
+        | InstKind::Mark(_) => None,
+    }
 }
 
 /// A body that is walked backwards.
@@ -74,12 +136,18 @@ struct Walk<'a> {
     actions: HashMap<TableId, Vec<VarId>>,
     /// Variables that something else than a lookup writes.
     written: HashSet<VarId>,
+    /// Blocks that are known to follow the choice of an action. So each block is visited once for
+    /// each action.
+    chosen: HashMap<(TableId, usize), HashSet<BlockId>>,
+    /// By the block that a switch ends and its targets: the only action of the table that leads
+    /// there.
+    only: HashMap<(BlockId, TableId), HashMap<BlockId, Option<usize>>>,
     /// Whether blocks are always behind a lookup of a table that wrote a variable.
     looked_up: HashMap<(BlockId, TableId, VarId), bool>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(program: &'a Program, body: &'a Body, owners: &'a Owners) -> Self {
+    fn new(program: &'a Program, body: &'a Body, owners: &'a Owners, methods: &Methods) -> Self {
         let mut before = vec![Vec::new(); body.blocks.len()];
         let mut actions: HashMap<TableId, Vec<VarId>> = HashMap::new();
         let mut others = HashSet::new();
@@ -90,6 +158,8 @@ impl<'a> Walk<'a> {
                 written(&inst.kind, &program.headers, &mut |v| {
                     others.insert(v);
                 });
+                let effects = called(&inst.kind).and_then(|call| methods.get(&call));
+                others.extend(effects.into_iter().flat_map(|effects| &effects.writes));
             }
             if let Terminator::Lookup(lookup) = &block.terminator {
                 actions.entry(lookup.table).or_default().push(lookup.action);
@@ -102,15 +172,14 @@ impl<'a> Walk<'a> {
             before,
             actions,
             written: others,
+            chosen: HashMap::new(),
+            only: HashMap::new(),
             looked_up: HashMap::new(),
         }
     }
 
     /// The actions whose data each block reads, itself or by the methods that it calls.
-    fn reads(
-        &self,
-        methods: &HashMap<(ExternId, u32), BTreeSet<VarId>>,
-    ) -> BTreeMap<BlockId, BTreeSet<(TableId, usize)>> {
+    fn reads(&self, methods: &Methods) -> BTreeMap<BlockId, BTreeSet<(TableId, usize)>> {
         let mut found: BTreeMap<BlockId, BTreeSet<(TableId, usize)>> = BTreeMap::new();
         for (id, block) in self.body.blocks.iter() {
             let mut note = |v: VarId| {
@@ -120,10 +189,8 @@ impl<'a> Walk<'a> {
             };
             for inst in &block.insts {
                 read_by_inst(&inst.kind, &self.program.headers, &mut note);
-                if let InstKind::Call(call) = &inst.kind
-                    && let Some(vars) = call.instance.and_then(|x| methods.get(&(x, call.closure)))
-                {
-                    vars.iter().for_each(|v| note(*v));
+                if let Some(effects) = called(&inst.kind).and_then(|call| methods.get(&call)) {
+                    effects.reads.iter().for_each(|v| note(*v));
                 }
             }
             read_by_terminator(&block.terminator, &mut note);
@@ -133,7 +200,11 @@ impl<'a> Walk<'a> {
 
     /// Whether every path to a block has chosen an action of a table.
     fn is_chosen(&mut self, block: BlockId, table: TableId, action: usize) -> bool {
-        let (mut seen, mut open) = (HashSet::from([block]), vec![block]);
+        let known = self.chosen.remove(&(table, action)).unwrap_or_default();
+        let (mut seen, mut open) = (known, Vec::new());
+        if seen.insert(block) {
+            open.push(block);
+        }
         while let Some(at) = open.pop() {
             if at.index() == 0 {
                 return false;
@@ -150,6 +221,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+        // No path to any of them comes from elsewhere.
+        self.chosen.insert((table, action), seen);
         true
     }
 
@@ -166,10 +239,13 @@ impl<'a> Walk<'a> {
                 cases,
                 default,
             } if self.actions.get(&table).is_some_and(|vars| vars.contains(var)) && !self.written.contains(var) => {
-                let listed = |i: usize| cases.iter().find(|(v, _)| v.to_u64() == Some(i as u64));
-                let leads = |i: usize| listed(i).map_or(*default, |(_, target)| *target) == to;
-                match (0..count).all(|i| leads(i) == (i == action)) {
-                    true if self.is_looked_up(from, table, *var) => Edge::Chosen,
+                let var = *var;
+                let only = self
+                    .only
+                    .entry((from, table))
+                    .or_insert_with(|| leading(count, cases, *default));
+                match only.get(&to) == Some(&Some(action)) {
+                    true if self.is_looked_up(from, table, var) => Edge::Chosen,
                     _ => Edge::Open,
                 }
             }
@@ -202,6 +278,21 @@ impl<'a> Walk<'a> {
         self.looked_up.insert((block, table, var), good);
         good
     }
+}
+
+/// By target of a switch on the number of an action: the action that leads there; `None` if several
+/// do.
+fn leading(actions: usize, cases: &[(crate::Bits, BlockId)], default: BlockId) -> HashMap<BlockId, Option<usize>> {
+    let listed: HashMap<u64, BlockId> = cases.iter().filter_map(|(v, to)| Some((v.to_u64()?, *to))).collect();
+    let mut found: HashMap<BlockId, Option<usize>> = HashMap::new();
+    for action in 0..actions {
+        let target = listed.get(&(action as u64)).copied().unwrap_or(default);
+        found
+            .entry(target)
+            .and_modify(|only| *only = None)
+            .or_insert(Some(action));
+    }
+    found
 }
 
 /// What is known at an edge.

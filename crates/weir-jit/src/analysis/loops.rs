@@ -39,7 +39,8 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     }
     let mut loops: BTreeMap<BlockId, Loop> = BTreeMap::new();
     for &id in order {
-        for head in body.blocks[id].terminator.targets() {
+        // Edges of failing packet operations may lead back, too.
+        for head in body.successors(id) {
             // A back edge.
             if position[head.index()] <= position[id.index()] {
                 let blocks = loop_body(body, head, id, &before);
@@ -100,7 +101,7 @@ fn reachable(mut seen: BTreeSet<BlockId>, start: BlockId, next: impl Fn(BlockId)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_ir::{BasicBlock, Bits, Loc, Operand};
+    use weir_ir::{BasicBlock, Bits, HeaderId, Inst, InstKind, Loc, Operand};
 
     /// Blocks with two successors, one, or none.
     fn body(targets: &[&[usize]]) -> Body {
@@ -160,6 +161,20 @@ mod tests {
             panic!("one jump back");
         };
         assert_eq!(*blocks, [1, 2]);
+    }
+
+    #[test]
+    fn edges_of_failures_are_followed() {
+        let mut failing = body(&[&[1], &[2], &[]]);
+        failing.on_error = Some(BlockId::new(1));
+        failing.blocks[BlockId::new(1)].insts.push(Inst {
+            kind: InstKind::Extract {
+                header: HeaderId::new(0),
+                varbit_bits: None,
+            },
+            loc: Loc::default(),
+        });
+        assert_eq!(found(&failing), [(1, vec![1])]);
     }
 
     #[test]

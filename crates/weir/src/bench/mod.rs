@@ -97,7 +97,13 @@ fn case(arguments: &Bench, messages: &Messages) -> Result<Option<Case>> {
         .file_stem()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
-    check_memory(arguments)?;
+    let count = match (arguments.table_entries, arguments.flows) {
+        (None, Some(flows)) => flows,
+        _ => arguments.pool,
+    };
+    if arguments.packet.is_none() {
+        check_memory(count as usize, arguments.size as usize)?;
+    }
     let load = match arguments.table_entries {
         Some(entries) => {
             let mix = arguments.mix.unwrap_or_default();
@@ -229,24 +235,18 @@ fn swept(arguments: &Bench, sweep: &Sweep, case: &Case, mut how: How) -> Result<
     Ok(())
 }
 
-/// Most bytes of packets that are made.
-const MAX_MADE: u64 = 4 << 30;
+/// Most bytes of memory for packets that are generated.
+const MAX_GENERATED: u64 = 4 << 30;
 
 /// Refuses packets that would take too much memory.
-fn check_memory(arguments: &Bench) -> Result<()> {
-    let count = match (&arguments.packet, arguments.table_entries, arguments.flows) {
-        (Some(_), _, _) => return Ok(()),
-        (None, None, Some(flows)) => flows,
-        (None, _, _) => arguments.pool,
-    };
-    let bytes = u64::from(count) * u64::from(arguments.size);
-    if bytes > MAX_MADE {
+fn check_memory(count: usize, size: usize) -> Result<()> {
+    let bytes = count as u64 * pool::bytes_per_packet(size) as u64;
+    if bytes > MAX_GENERATED {
         bail!(
-            "{count} packets of {} bytes take {} MiB, more than {}: \
+            "{count} packets of {size} bytes take {} MiB, more than {}: \
              choose a smaller --size, --pool or number of --flows",
-            arguments.size,
             bytes >> 20,
-            MAX_MADE >> 20
+            MAX_GENERATED >> 20
         );
     }
     Ok(())

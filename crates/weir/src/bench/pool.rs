@@ -40,14 +40,25 @@ pub struct Pool {
     ports: Vec<u32>,
 }
 
+/// Bytes from the start of one packet's place to the next.
+fn stride(start: usize, longest: usize) -> usize {
+    let lines = (start + longest + TAILROOM).div_ceil(LINE).max(LINES) | 1;
+    lines * LINE
+}
+
+/// Bytes of memory that a pool takes per packet: its place, its original, and the packet that it is
+/// made from.
+pub fn bytes_per_packet(size: usize) -> usize {
+    stride(LINE, size) + 2 * size
+}
+
 impl Pool {
     /// Packets with at least `headroom` bytes before each and [`TAILROOM`] behind, in huge pages if
     /// the system has them. Each begins with a cache line.
     pub fn new(packets: &[Packet], headroom: usize) -> Self {
         let longest = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);
         let start = headroom.max(LINE).next_multiple_of(LINE);
-        let lines = (start + longest + TAILROOM).div_ceil(LINE).max(LINES) | 1;
-        let stride = lines * LINE;
+        let stride = stride(start, longest);
         let mut begins = vec![0];
         let mut originals = Vec::with_capacity(packets.iter().map(|p| p.bytes.len()).sum());
         for packet in packets {

@@ -129,6 +129,7 @@ impl Sweep {
             }
             What::Workers => ensure!((1..=256).contains(&value), "there are 1 to 256 workers, not {value}"),
         }
+        super::check_memory(case.pool, case.size)?;
         Ok(case)
     }
 

@@ -1,6 +1,6 @@
 //! Completion: what a shell can put where the cursor is.
 
-use super::{Connection, Shell};
+use super::Connection;
 use anyhow::Result;
 use std::io::Write;
 use std::time::Duration;
@@ -27,42 +27,6 @@ const COMMANDS: [&str; 16] = [
 
 /// How long a shell waits for a target.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Prints what the shell has to evaluate.
-pub fn script(shell: Shell) -> Result<u8> {
-    let text = match shell {
-        Shell::Bash => {
-            r#"_weir_ctl() {
-    [ "${COMP_WORDS[1]}" = ctl ] || return
-    local words=("${COMP_WORDS[@]:2:$((COMP_CWORD - 1))}")
-    local IFS=$'\n'
-    COMPREPLY=($(weir ctl complete -- "${words[@]}" 2>/dev/null))
-    [[ "${COMPREPLY[*]}" == *= ]] && compopt -o nospace
-}
-COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}
-COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}
-complete -o default -F _weir_ctl weir"#
-        }
-        Shell::Zsh => {
-            r#"_weir_ctl() {
-    [ "${words[2]}" = ctl ] || { _files; return }
-    local -a found
-    found=(${(f)"$(weir ctl complete -- "${(@)words[3,CURRENT]}" 2>/dev/null)"})
-    compadd -S '' -- $found
-}
-compdef _weir_ctl weir"#
-        }
-        Shell::Fish => {
-            r#"function __weir_ctl
-    set -l words (commandline -opc) (commandline -ct)
-    test "$words[2]" = ctl; and weir ctl complete -- $words[3..] 2>/dev/null
-end
-complete -c weir -f -a '(__weir_ctl)'"#
-        }
-    };
-    writeln!(crate::output::stdout(), "{text}")?;
-    Ok(0)
-}
 
 /// Prints what could stand in the place of the last word.
 pub fn candidates(connection: &Connection, words: &[String]) -> Result<u8> {

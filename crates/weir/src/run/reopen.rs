@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
-use weir_io::{Device, DeviceSpec, Pool, PortsOptions};
+use weir_io::{Device, DeviceSpec, IoError, Pool, PortsOptions};
 
 /// Time between attempts.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -31,33 +31,47 @@ pub struct Reopener {
 }
 
 impl Reopener {
-    /// The device, if its interface is there and no other port has it. `is_reported`: the user
-    /// knows that another port has it.
-    fn try_open(&self, is_reported: &mut bool) -> Option<Box<dyn Device>> {
-        let name = self.device.interface()?;
-        if let Err(other) = self.interfaces.claim(self.port, name) {
-            if !std::mem::replace(is_reported, true) {
-                self.messages.line(format!(
-                    "port {}: `{name}` is the interface of port {other} now; \
-                     it is opened when it is another one",
-                    self.port
-                ));
-            }
-            return None;
+    /// The device, if its interface exists and no other port has it.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, for the user; `None` as long as the interface does not exist.
+    fn try_open(&self) -> Result<Box<dyn Device>, Option<String>> {
+        let name = self.device.interface().ok_or(None)?;
+        self.claim(name)?;
+        match weir_io::reopen(&self.device, &self.pool, &self.options) {
+            // Another interface may have been given the name, and a TAP exists only now.
+            Ok(device) => self.claim(name).map(|()| device),
+            Err(IoError::NoInterface { .. } | IoError::Gone { .. }) => Err(None),
+            Err(error) => Err(Some(format!("it cannot be opened: {error}"))),
         }
-        *is_reported = false;
-        weir_io::reopen(&self.device, &self.pool, &self.options).ok()
     }
 
-    /// Tries until the device is open. The thread ends with the process otherwise.
+    fn claim(&self, name: &str) -> Result<(), Option<String>> {
+        self.interfaces.claim(self.port, name).map_err(|other| {
+            Some(format!(
+                "`{name}` is the interface of port {other} now; it is opened when it is another one"
+            ))
+        })
+    }
+
+    /// Tries until the device is open, and reports each new reason why it is not. The thread ends
+    /// with the process otherwise.
     fn run(&self, sender: &SyncSender<Box<dyn Device>>) {
-        let mut is_reported = false;
+        let mut reported = None;
         loop {
             std::thread::sleep(INTERVAL);
-            if let Some(device) = self.try_open(&mut is_reported) {
-                // Where the worker has ended, the device is closed again.
-                let _ = sender.send(device);
-                return;
+            match self.try_open() {
+                Ok(device) => {
+                    // Where the worker has ended, the device is closed again.
+                    let _ = sender.send(device);
+                    return;
+                }
+                Err(reason) => {
+                    if let Some(reason) = reason.as_ref().filter(|_| reason != reported) {
+                        self.messages.line(format!("port {}: {reason}", self.port));
+                    }
+                    reported = reason;
+                }
             }
         }
     }

@@ -28,6 +28,8 @@ const RESERVE: usize = 128;
 
 /// Opens the devices.
 pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messages: &Messages) -> Result<Ports> {
+    // Before an open device makes the other name of its interface busy.
+    Interfaces::new(specs)?;
     let devices: Vec<_> = specs.iter().map(|s| s.device.clone()).collect();
     let headroom = program.switches.first().map_or(0, |s| s.headroom());
     let workers = arguments.workers;

@@ -16,6 +16,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
+/// Within this time, a second signal is the first one that came twice.
+const SAME_SIGNAL: Duration = Duration::from_millis(100);
 /// How often a picture is drawn.
 const PICTURE: Duration = Duration::from_secs(1);
 
@@ -153,16 +155,20 @@ impl<'a> Supervisor<'a> {
         let deadline = self.arguments.time.map(|time| self.started + time);
         let mut next_report = interval.map(|interval| self.started + interval);
         let mut final_reports: Vec<Report> = Vec::new();
+        let mut signalled = None;
         loop {
             let deadline = deadline.filter(|_| !self.is_stopping);
             let wake = [deadline, next_report].into_iter().flatten().min();
             match self.next_event(wake)? {
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Reload => self.reload(),
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Ignore => {}
+                // `timeout` and shells send a signal to the process and to its group: it comes twice.
+                Some(Event::Signal(_)) if signalled.is_some_and(|at: Instant| at.elapsed() < SAME_SIGNAL) => {}
                 Some(Event::Signal(_)) if self.is_stopping && self.control.hurries() => {
                     bail!("stopped a second time before everything was sent; there are no statistics")
                 }
                 Some(Event::Signal(_)) => {
+                    signalled = Some(Instant::now());
                     self.control.hurry();
                     self.stop();
                 }
