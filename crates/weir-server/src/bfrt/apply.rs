@@ -1,8 +1,8 @@
 //! Makes changes on a replica of the switch.
 
 use super::cells::Patch;
-use super::change::{Change, GroupState, How, NewState, Step, complete, missing_parameter};
-use super::entry::Given;
+use super::change::{Change, GroupState, NewState, Step, WriteMode, complete, missing_parameter};
+use super::entry::GivenAction;
 use super::fixed;
 use super::schema::{Kind, Match, Role, Schema, Table};
 use super::value::Value;
@@ -45,19 +45,19 @@ fn take_entry(steps: &mut Items<'_, Step>, at: usize) -> Option<(NewEntry, Optio
 /// Makes the changes in order, those already refused aside.
 ///
 /// The whole is one step between two packet vectors of this replica. Unless failures are to be left
-/// alone (`goes_on`), the first one takes everything back; and they go through no more of what is
+/// alone (`continue_on_error`), the first one takes everything back; and they go through no more of what is
 /// there than as many entries as `most`. Deleting what is not there need be no failure
-/// (`ignores_absent`).
+/// (`ignore_not_found`).
 pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,
     schema: &Schema,
     steps: &mut Items<'_, Step>,
-    (goes_on, ignores_absent, most): (bool, bool, usize),
+    (continue_on_error, ignore_not_found, most): (bool, bool, usize),
 ) -> Outcomes {
     let mut outcomes = Vec::with_capacity(steps.all().len());
     let mut transaction = switch.transaction();
-    if !goes_on {
+    if !continue_on_error {
         transaction.bound(most);
     }
     for at in 0..steps.all().len() {
@@ -78,12 +78,12 @@ pub(crate) fn apply_all(
         };
         let step = &steps.all()[at];
         let outcome = match outcome {
-            Err(e) if ignores_absent && e.cause == Cause::NotFound && is_deletion(&step.change) => Ok(Done::Absent),
+            Err(e) if ignore_not_found && e.cause == Cause::NotFound && is_deletion(&step.change) => Ok(Done::Absent),
             other => other,
         };
         if outcome.is_err() {
             transaction.back_to(mark);
-            if !goes_on {
+            if !continue_on_error {
                 transaction.back_to_start();
                 outcomes.push(outcome);
                 return outcomes;
@@ -162,7 +162,7 @@ fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>
             }
         }
         (Change::SetCell(index, how, patch), Kind::Array(of) | Kind::Parameter(of)) => {
-            patch.apply(t, replica, of, Cell::Index(*index), *how == How::Insert)?;
+            patch.apply(t, replica, of, Cell::Index(*index), *how == WriteMode::Insert)?;
         }
         (Change::ClearCell(index), Kind::Array(of)) => of.clear(t, Cell::Index(*index), None)?,
         (Change::Clear, Kind::Array(of)) => of.clear(t, Cell::All, None)?,
@@ -233,12 +233,12 @@ fn modify(
     let handle = there.handle;
     let ttl = state.patch.as_ref().and_then(|p| p.ttl_ns);
     let action = match (&state.given, &there.action) {
-        (Given::Nothing, _) => None,
-        (Given::Action(action), _) => Some(action.clone()),
-        (Given::Part(number, values), EntryAction::Call(before)) => {
+        (GivenAction::Nothing, _) => None,
+        (GivenAction::Action(action), _) => Some(action.clone()),
+        (GivenAction::Partial(number, values), EntryAction::Call(before)) => {
             Some(EntryAction::Call(complete(table, *number, values, before)?))
         }
-        (Given::Part(number, values), _) => return Err(missing_parameter(table, *number, values)),
+        (GivenAction::Partial(number, values), _) => return Err(missing_parameter(table, *number, values)),
     };
     if action.is_some() || ttl.is_some() {
         let op = TableOp::Modify {
@@ -309,10 +309,10 @@ fn modify_default(
     state: &NewState,
 ) -> Result<(), Refusal> {
     let call: Option<ActionCall> = match &state.given {
-        Given::Nothing => None,
-        Given::Action(EntryAction::Call(call)) => Some(call.clone()),
-        Given::Action(_) => return Err(Refusal::unsupported("the default entry has an action of its own")),
-        Given::Part(number, values) => {
+        GivenAction::Nothing => None,
+        GivenAction::Action(EntryAction::Call(call)) => Some(call.clone()),
+        GivenAction::Action(_) => return Err(Refusal::unsupported("the default entry has an action of its own")),
+        GivenAction::Partial(number, values) => {
             let before = t.switch().table_state(of.table)?.table.default_action().clone();
             Some(complete(table, *number, values, &before)?)
         }
@@ -345,7 +345,7 @@ fn set_member(
     t: &mut Transaction<'_>,
     table: &Table,
     instances: &[ExternId],
-    (how, id): (How, u32),
+    (how, id): (WriteMode, u32),
     action: usize,
     values: &[Option<Bits>],
 ) -> Result<Done, Refusal> {
@@ -364,7 +364,7 @@ fn set_member(
             .profile(*instance)
             .and_then(|p| p.member(id))
             .cloned();
-        let modifies = how == How::Modify || (how == How::Upsert && there.is_some());
+        let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && there.is_some());
         let call = match &there {
             Some(before) if modifies && values.iter().any(Option::is_none) => {
                 if before.action.action != number {
@@ -392,7 +392,7 @@ fn set_member(
         check_profile(t.switch(), &[], *instance, &op)?;
         t.write(Write::Profile(*instance, op))?;
     }
-    Ok(if how == How::Upsert { done } else { Done::Made })
+    Ok(if how == WriteMode::Upsert { done } else { Done::Made })
 }
 
 /// The members that a group is given.
@@ -408,18 +408,18 @@ fn members_of(state: &GroupState) -> Option<Vec<GroupMember>> {
 fn set_group(
     t: &mut Transaction<'_>,
     selector: ExternId,
-    (how, id): (How, u32),
+    (how, id): (WriteMode, u32),
     state: &GroupState,
 ) -> Result<Done, Refusal> {
     let there = t.switch().state().profile(selector).and_then(|p| p.group(id)).cloned();
-    let modifies = how == How::Modify || (how == How::Upsert && there.is_some());
+    let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && there.is_some());
     let before = there.filter(|_| modifies).unwrap_or_default();
     let group = Group {
         members: members_of(state).unwrap_or(before.members),
         max_size: state.max_size.map_or(before.max_size, u64::from),
     };
     let (op, done) = match (modifies, how) {
-        (true, How::Upsert) => (ProfileOp::ModifyGroup(id, group), Done::Modified),
+        (true, WriteMode::Upsert) => (ProfileOp::ModifyGroup(id, group), Done::Modified),
         (true, _) => (ProfileOp::ModifyGroup(id, group), Done::Made),
         (false, _) => (ProfileOp::InsertGroup(id, group), Done::Made),
     };
@@ -488,10 +488,10 @@ fn value_key(t: &Transaction<'_>, set: ValueSetId, matches: &[KeyMatch]) -> Entr
     }
 }
 
-fn set_value(t: &mut Transaction<'_>, set: ValueSetId, how: How, matches: &[KeyMatch]) -> Result<Done, Refusal> {
+fn set_value(t: &mut Transaction<'_>, set: ValueSetId, how: WriteMode, matches: &[KeyMatch]) -> Result<Done, Refusal> {
     let which = value_key(t, set, matches);
     let is_there = t.switch().state().value_set(set).is_some_and(|s| s.get(&which).is_ok());
-    if how == How::Upsert && is_there {
+    if how == WriteMode::Upsert && is_there {
         return Ok(Done::Modified);
     }
     let entry = NewEntry::new(matches.to_vec(), EntryAction::call(0, Vec::new())).with_priority(value_priority(t, set));
@@ -499,11 +499,11 @@ fn set_value(t: &mut Transaction<'_>, set: ValueSetId, how: How, matches: &[KeyM
     Ok(Done::Made)
 }
 
-fn set_port_metadata(t: &mut Transaction<'_>, how: How, port: u32, values: &[Bits]) -> Result<Done, Refusal> {
+fn set_port_metadata(t: &mut Transaction<'_>, how: WriteMode, port: u32, values: &[Bits]) -> Result<Done, Refusal> {
     let is_there = t.switch().state().port_metadata.contains_key(&port);
     match (how, is_there) {
-        (How::Insert, true) => return Err(Refusal::exists(format!("there is metadata of port {port} already"))),
-        (How::Modify, false) => return Err(Refusal::not_found(format!("there is no metadata of port {port}"))),
+        (WriteMode::Insert, true) => return Err(Refusal::exists(format!("there is metadata of port {port} already"))),
+        (WriteMode::Modify, false) => return Err(Refusal::not_found(format!("there is no metadata of port {port}"))),
         _ => {}
     }
     let mut buffer = weir_interp::BitBuffer::new();
@@ -513,7 +513,7 @@ fn set_port_metadata(t: &mut Transaction<'_>, how: How, port: u32, values: &[Bit
         buffer.push(&Bits::zero(8 - used % 8));
     }
     t.write(Write::PortMetadata(port, Some(buffer.into_bytes())))?;
-    Ok(match how == How::Upsert && is_there {
+    Ok(match how == WriteMode::Upsert && is_there {
         true => Done::Modified,
         false => Done::Made,
     })

@@ -37,7 +37,7 @@ fn no_attribute(table: &Table, name: &str) -> Refusal {
 
 /// Attributes in the form in which they are kept: messages as they travel, by table.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct SavedAttributes {
     idle: Vec<(u32, Vec<u8>)>,
     port_status: bool,
     poll_ms: BTreeMap<u32, u32>,
@@ -46,27 +46,27 @@ pub(crate) struct Kept {
 
 impl Attributes {
     /// In the form in which they are kept.
-    pub fn kept(&self) -> Vec<u8> {
-        let kept = Kept {
+    pub fn to_saved(&self) -> Vec<u8> {
+        let saved = SavedAttributes {
             idle: self.idle.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
             port_status: self.port_status,
             poll_ms: self.poll_ms.clone(),
             scopes: self.scopes.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
         };
-        state::encoded(&kept)
+        state::encoded(&saved)
     }
 
     /// Those that were kept.
-    pub fn of_kept(kept: Kept) -> Self {
+    pub fn from_saved(saved: SavedAttributes) -> Self {
         fn decoded<T: Message + Default>(list: Vec<(u32, Vec<u8>)>) -> BTreeMap<u32, T> {
             let messages = list.into_iter().filter_map(|(t, m)| Some((t, T::decode(&*m).ok()?)));
             messages.collect()
         }
         Attributes {
-            idle: decoded(kept.idle),
-            port_status: kept.port_status,
-            poll_ms: kept.poll_ms,
-            scopes: decoded(kept.scopes),
+            idle: decoded(saved.idle),
+            port_status: saved.port_status,
+            poll_ms: saved.poll_ms,
+            scopes: decoded(saved.scopes),
         }
     }
 
@@ -142,11 +142,11 @@ impl Attributes {
         Ok(())
     }
 
-    /// What is set of a table; `asked` says of what kind.
+    /// What is set of a table; `requested` says of what kind.
     ///
     /// # Errors
     /// The table has no such attribute.
-    pub fn read(&self, table: &Table, asked: &pb::TableAttribute) -> Result<pb::TableAttribute, Refusal> {
+    pub fn read(&self, table: &Table, requested: &pb::TableAttribute) -> Result<pb::TableAttribute, Refusal> {
         let has = |name: &str| match table.has_attribute(name) {
             true => Ok(()),
             false => Err(no_attribute(table, name)),
@@ -155,7 +155,7 @@ impl Attributes {
             scope: Some(pb::mode::Scope::Predef(pb::mode::PredefinedMode::All.into())),
             args: 0,
         };
-        let attribute = match asked.attribute.as_ref() {
+        let attribute = match requested.attribute.as_ref() {
             Some(Attribute::IdleTable(_)) => {
                 has("IdleTimeout")?;
                 Attribute::IdleTable(self.idle.get(&table.id).copied().unwrap_or_default())

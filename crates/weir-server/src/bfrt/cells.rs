@@ -308,7 +308,7 @@ impl Resources {
         self.counter.is_some()
     }
 
-    /// The fields of a cell, of those in `wanted` (all where it is empty).
+    /// The fields of a cell, of those in `selected` (all where it is empty).
     ///
     /// # Errors
     /// The index is beyond the end.
@@ -317,19 +317,19 @@ impl Resources {
         switch: &Switch,
         index: u64,
         fields: &[Field],
-        wanted: &[u32],
+        selected: &[u32],
     ) -> Result<Vec<pb::DataField>, Refusal> {
         let cell = Cell::Index(index);
-        let is_wanted = |f: &&Field| wanted.is_empty() || wanted.contains(&f.id);
-        let asks = |role: fn(Role) -> bool| fields.iter().filter(is_wanted).any(|f| role(f.role));
+        let is_selected = |f: &&Field| selected.is_empty() || selected.contains(&f.id);
+        let any_role = |role: fn(Role) -> bool| fields.iter().filter(is_selected).any(|f| role(f.role));
         let count = match self.counter {
-            Some(id) if asks(|r| matches!(r, Role::CounterBytes | Role::CounterPackets)) => {
+            Some(id) if any_role(|r| matches!(r, Role::CounterBytes | Role::CounterPackets)) => {
                 switch.counter(id, index)?
             }
             _ => Count::default(),
         };
         let meter = match self.meter {
-            Some((id, is_bytes)) if asks(|r| matches!(r, Role::Meter(_))) => {
+            Some((id, is_bytes)) if any_role(|r| matches!(r, Role::Meter(_))) => {
                 meter_spec(switch.meter(id, index)?, is_bytes)
             }
             _ => [u64::MAX; 4],
@@ -349,7 +349,7 @@ impl Resources {
             self.wred.and_then(|id| wred(switch, id, cell)),
         );
         let mut found = Vec::new();
-        for field in fields.iter().filter(is_wanted) {
+        for field in fields.iter().filter(is_selected) {
             let value = match field.role {
                 Role::CounterBytes => Value::Number(count.bytes),
                 Role::CounterPackets => Value::Number(count.packets),

@@ -2,7 +2,7 @@
 //! program alone tells.
 
 use super::cells::Patch;
-use super::entry::{self, Given};
+use super::entry::{self, GivenAction};
 use super::fixed::{self, Row};
 use super::schema::{Action, Kind, Match, Role, Schema, Style, Table};
 use super::target;
@@ -11,13 +11,13 @@ use crate::refusal::Refusal;
 use weir_ir::{ActionCall, Bits, KeyMatch};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
-use weir_proto::bfrt_proto::table_entry::Value as Which;
+use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type;
 use weir_table::{EntryAction, EntryHandle, EntryRef, NewEntry};
 
 /// Whether something is to be there before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum WriteMode {
     /// It must not be.
     Insert,
     /// It must be.
@@ -38,7 +38,7 @@ pub(crate) struct Resets {
 /// What a modification gives an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NewState {
-    pub given: Given,
+    pub given: GivenAction,
     pub patch: Option<Box<Patch>>,
     pub resets: Resets,
 }
@@ -66,17 +66,17 @@ pub(crate) enum Change {
     /// Everything in the table.
     Clear,
     /// The action with this place in the list, and its parameters.
-    SetMember(How, u32, usize, Vec<Option<Bits>>),
+    SetMember(WriteMode, u32, usize, Vec<Option<Bits>>),
     DeleteMember(u32),
-    SetGroup(How, u32, GroupState),
+    SetGroup(WriteMode, u32, GroupState),
     /// Adds members to a group, or takes them away.
     GroupMembers(u32, bool, GroupState),
     DeleteGroup(u32),
-    SetCell(u64, How, Box<Patch>),
+    SetCell(u64, WriteMode, Box<Patch>),
     ClearCell(u64),
-    SetValue(How, Vec<KeyMatch>),
+    SetValue(WriteMode, Vec<KeyMatch>),
     DeleteValue(Vec<KeyMatch>),
-    SetPortMetadata(How, u32, Vec<Bits>),
+    SetPortMetadata(WriteMode, u32, Vec<Bits>),
     DeletePortMetadata(u32),
     Fixed(fixed::Op, Row),
     /// Ports come up or go down, because of what was said of them.
@@ -109,7 +109,7 @@ pub(crate) fn decode(
     match entity {
         Some(pb::entity::Entity::TableEntry(entry)) => {
             let verb = verb(ty, entry);
-            let table = schema.place(entry.table_id);
+            let table = schema.index_of(entry.table_id);
             let change = table.and_then(|at| {
                 let table = &schema.tables[at];
                 let target = entry.entry_tgt.as_ref().or(request);
@@ -121,21 +121,21 @@ pub(crate) fn decode(
                 Ok(change)
             });
             Step {
-                table: schema.place(entry.table_id).ok(),
+                table: schema.index_of(entry.table_id).ok(),
                 verb,
                 change,
             }
         }
         Some(pb::entity::Entity::TableOperation(operation)) => Step {
-            table: schema.place(operation.table_id).ok(),
+            table: schema.index_of(operation.table_id).ok(),
             verb: "Table Operation failed",
             change: operate(schema, ty, operation),
         },
         Some(pb::entity::Entity::TableAttribute(attribute)) => Step {
-            table: schema.place(attribute.table_id).ok(),
+            table: schema.index_of(attribute.table_id).ok(),
             verb: "Table Attribute set failed",
             change: schema
-                .place(attribute.table_id)
+                .index_of(attribute.table_id)
                 .map(|_| Change::Attribute(attribute.clone())),
         },
         Some(_) => Step {
@@ -168,7 +168,7 @@ fn verb(ty: Type, entry: &pb::TableEntry) -> &'static str {
 }
 
 fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<Change, Refusal> {
-    let table = &schema.tables[schema.place(operation.table_id)?];
+    let table = &schema.tables[schema.index_of(operation.table_id)?];
     if ty != Type::Insert {
         return Err(Refusal::malformed("an operation is executed by INSERT"));
     }
@@ -213,8 +213,8 @@ fn change(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Ref
     }
     if entry.is_default_entry {
         let has_key = match &entry.value {
-            Some(Which::Key(key)) => !key.fields.is_empty(),
-            Some(Which::HandleId(_)) => true,
+            Some(EntryKey::Key(key)) => !key.fields.is_empty(),
+            Some(EntryKey::HandleId(_)) => true,
             None => false,
         };
         if has_key {
@@ -230,28 +230,28 @@ fn change(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Ref
     let is_clear = ty == Type::Delete && !entry.is_default_entry && entry.value.is_none();
     match &table.kind {
         Kind::Fixed(_) => fixed::decode(table, ty, entry),
-        _ if is_clear => cleared(table),
-        Kind::Match(of) => of_match(table, of, ty, entry),
+        _ if is_clear => clear(table),
+        Kind::Match(of) => match_entry(table, of, ty, entry),
         _ if entry.is_default_entry => parameter(table, ty, entry),
-        Kind::Members(_) => of_member(table, ty, entry),
-        Kind::Groups(_) => of_group(table, ty, entry),
-        Kind::Array(_) => of_cell(table, ty, entry),
-        Kind::ValueSet(_) => of_value_set(table, ty, entry),
-        Kind::PortMetadata => of_port_metadata(table, ty, entry),
+        Kind::Members(_) => member(table, ty, entry),
+        Kind::Groups(_) => group(table, ty, entry),
+        Kind::Array(_) => cell(table, ty, entry),
+        Kind::ValueSet(_) => value_set(table, ty, entry),
+        Kind::PortMetadata => port_metadata(table, ty, entry),
         Kind::GetMember(_) => Err(Refusal::unsupported("the table is only read")),
         Kind::Parameter(_) => Err(Refusal::malformed("the table has only a default entry")),
     }
 }
 
-fn cleared(table: &Table) -> Result<Change, Refusal> {
+fn clear(table: &Table) -> Result<Change, Refusal> {
     match &table.kind {
-        Kind::Match(of) if of.const_entries => Err(is_const()),
+        Kind::Match(of) if of.const_entries => Err(const_entries()),
         Kind::GetMember(_) => Err(Refusal::unsupported("the table is only read")),
         _ => Ok(Change::Clear),
     }
 }
 
-fn is_const() -> Refusal {
+fn const_entries() -> Refusal {
     Refusal::malformed("the entries are const in the program")
 }
 
@@ -264,20 +264,20 @@ fn resets(entry: &pb::TableEntry) -> Resets {
     }
 }
 
-fn of_match(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn match_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     if entry.is_default_entry {
-        return of_default(table, of, ty, entry);
+        return default_entry(table, of, ty, entry);
     }
     let which = match &entry.value {
-        Some(Which::Key(key)) => {
+        Some(EntryKey::Key(key)) => {
             let (matches, priority) = entry::matches(table, of, key)?;
             Err((matches, priority))
         }
-        Some(Which::HandleId(handle)) => Ok(handle_of(*handle)?),
+        Some(EntryKey::HandleId(handle)) => Ok(handle_of(*handle)?),
         None => return Err(key_missing()),
     };
     if of.const_entries && matches!(ty, Type::Insert | Type::Delete | Type::InsertOrModify) {
-        return Err(is_const());
+        return Err(const_entries());
     }
     let reference = |which| match which {
         Ok(handle) => EntryRef::Handle(handle),
@@ -298,8 +298,8 @@ fn of_match(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Resu
         resets: resets(entry),
     };
     if ty == Type::Modify {
-        if of.const_entries && given != Given::Nothing {
-            return Err(is_const());
+        if of.const_entries && given != GivenAction::Nothing {
+            return Err(const_entries());
         }
         return Ok(Change::ModifyEntry(reference(which), Box::new(state(given, patch))));
     }
@@ -312,12 +312,12 @@ fn of_match(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Resu
         return Err(Refusal::malformed("a table without keys has only the default entry"));
     }
     let action = match given {
-        Given::Action(action) => action,
-        Given::Nothing if of.style == Style::Direct => {
+        GivenAction::Action(action) => action,
+        GivenAction::Nothing if of.style == Style::Direct => {
             return Err(Refusal::malformed("the action_id is missing"));
         }
-        Given::Nothing => return Err(Refusal::malformed("the member or group is missing")),
-        Given::Part(number, values) => return Err(missing_parameter(table, number, &values)),
+        GivenAction::Nothing => return Err(Refusal::malformed("the member or group is missing")),
+        GivenAction::Partial(number, values) => return Err(missing_parameter(table, number, &values)),
     };
     let idle_timeout_ns = patch.as_ref().and_then(|p| p.ttl_ns).unwrap_or(0);
     let new = NewEntry {
@@ -331,7 +331,7 @@ fn of_match(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Resu
     if ty == Type::Insert {
         return Ok(Change::InsertEntry(new, patch));
     }
-    let state = state(Given::Action(new.action.clone()), patch);
+    let state = state(GivenAction::Action(new.action.clone()), patch);
     Ok(Change::UpsertEntry(new, Box::new(state)))
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn missing_parameter(table: &Table, number: usize, values: &[Option<B
     }
 }
 
-fn of_default(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn default_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     match ty {
         Type::Delete | Type::Reset if of.const_default => {
             Err(Refusal::malformed("the default action is const in the program"))
@@ -361,10 +361,13 @@ fn of_default(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Re
         Type::Delete | Type::Reset => Ok(Change::ResetDefault),
         Type::Modify | Type::InsertOrModify => {
             let (given, patch) = entry::data(table, of, entry.data.as_ref().ok_or_else(data_missing)?)?;
-            if given != Given::Nothing && of.const_default {
+            if given != GivenAction::Nothing && of.const_default {
                 return Err(Refusal::malformed("the default action is const in the program"));
             }
-            if matches!(given, Given::Action(EntryAction::Member(_) | EntryAction::Group(_))) {
+            if matches!(
+                given,
+                GivenAction::Action(EntryAction::Member(_) | EntryAction::Group(_))
+            ) {
                 return Err(Refusal::unsupported(
                     "the default entry of a table with an action profile is the program's",
                 ));
@@ -385,7 +388,9 @@ fn parameter(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, 
         return Err(Refusal::unsupported("the table has no default entry"));
     }
     match ty {
-        Type::Modify | Type::InsertOrModify => Ok(Change::SetCell(0, How::Modify, Box::new(patch(table, entry)?))),
+        Type::Modify | Type::InsertOrModify => {
+            Ok(Change::SetCell(0, WriteMode::Modify, Box::new(patch(table, entry)?)))
+        }
         Type::Delete | Type::Reset => Ok(Change::ClearCell(0)),
         _ => Err(Refusal::unsupported("the default entry has no lists; use MODIFY")),
     }
@@ -393,41 +398,41 @@ fn parameter(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, 
 
 /// The one number that a key consists of.
 pub(crate) fn only_key(table: &Table, key: &pb::TableKey) -> Result<u64, Refusal> {
-    let [wanted] = table.keys.as_slice() else {
+    let [expected] = table.keys.as_slice() else {
         return Err(key_missing());
     };
     let [field] = key.fields.as_slice() else {
-        return Err(Refusal::malformed(format!("the key is `{}` alone", wanted.name)));
+        return Err(Refusal::malformed(format!("the key is `{}` alone", expected.name)));
     };
-    if field.field_id != wanted.id {
+    if field.field_id != expected.id {
         return Err(Refusal::malformed(format!(
             "there is no key with the id {}",
             field.field_id
         )));
     }
     let Some(MatchType::Exact(m)) = &field.match_type else {
-        return Err(Refusal::malformed(format!("key `{}` is given exactly", wanted.name)));
+        return Err(Refusal::malformed(format!("key `{}` is given exactly", expected.name)));
     };
-    value::number(wanted.width, &m.value).map_err(|e| e.within(&format!("key `{}`", wanted.name)))
+    value::number(expected.width, &m.value).map_err(|e| e.within(&format!("key `{}`", expected.name)))
 }
 
 fn number_key(table: &Table, entry: &pb::TableEntry) -> Result<u64, Refusal> {
     match &entry.value {
-        Some(Which::Key(key)) => only_key(table, key),
-        Some(Which::HandleId(_)) => Err(Refusal::unsupported("entries of this table have no handles; use a key")),
+        Some(EntryKey::Key(key)) => only_key(table, key),
+        Some(EntryKey::HandleId(_)) => Err(Refusal::unsupported("entries of this table have no handles; use a key")),
         None => Err(key_missing()),
     }
 }
 
-fn how(ty: Type) -> How {
+fn write_mode(ty: Type) -> WriteMode {
     match ty {
-        Type::Insert => How::Insert,
-        Type::InsertOrModify => How::Upsert,
-        _ => How::Modify,
+        Type::Insert => WriteMode::Insert,
+        Type::InsertOrModify => WriteMode::Upsert,
+        _ => WriteMode::Modify,
     }
 }
 
-fn of_member(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn member(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let id = number_key(table, entry)? as u32;
     match ty {
         Type::Delete => return Ok(Change::DeleteMember(id)),
@@ -444,7 +449,7 @@ fn of_member(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, 
         let name = &table.actions[at].params[missing].name;
         return Err(Refusal::malformed(format!("the field `{name}` is missing")));
     }
-    Ok(Change::SetMember(how(ty), id, at, values))
+    Ok(Change::SetMember(write_mode(ty), id, at, values))
 }
 
 /// The parameters of an action that are given.
@@ -473,7 +478,7 @@ fn parameters(action: &Action, given: &[pb::DataField]) -> Result<Vec<Option<Bit
     Ok(values)
 }
 
-fn of_group(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn group(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let id = number_key(table, entry)? as u32;
     if ty == Type::Delete {
         return Ok(Change::DeleteGroup(id));
@@ -505,17 +510,17 @@ fn of_group(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, R
     }
     match ty {
         Type::ModifyInc => {
-            let takes = entry.table_flags.is_some_and(|f| f.mod_del) || takes_away(entry);
-            Ok(Change::GroupMembers(id, !takes, state))
+            let removes = entry.table_flags.is_some_and(|f| f.mod_del) || removes_elements(entry);
+            Ok(Change::GroupMembers(id, !removes, state))
         }
         Type::Reset => Err(Refusal::unsupported("groups are inserted, modified and deleted")),
-        _ => Ok(Change::SetGroup(how(ty), id, state)),
+        _ => Ok(Change::SetGroup(write_mode(ty), id, state)),
     }
 }
 
 /// Whether MODIFY_INC takes away, as older clients say it.
 #[allow(deprecated, reason = "older clients")]
-pub(crate) fn takes_away(entry: &pb::TableEntry) -> bool {
+pub(crate) fn removes_elements(entry: &pb::TableEntry) -> bool {
     let flag = entry.table_mod_inc_flag.as_ref();
     flag.is_some_and(|f| f.r#type == i32::from(pb::table_mod_inc_flag::Type::ModIncDelete))
 }
@@ -541,7 +546,7 @@ fn patch(table: &Table, entry: &pb::TableEntry) -> Result<Patch, Refusal> {
     Ok(patch)
 }
 
-fn of_cell(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn cell(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let index = number_key(table, entry)?;
     match ty {
         Type::Delete => Err(Refusal::unsupported(
@@ -549,7 +554,7 @@ fn of_cell(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Re
         )),
         Type::ModifyInc => Err(Refusal::unsupported("cells have no lists; use MODIFY")),
         Type::Reset => Ok(Change::ClearCell(index)),
-        _ => Ok(Change::SetCell(index, how(ty), Box::new(patch(table, entry)?))),
+        _ => Ok(Change::SetCell(index, write_mode(ty), Box::new(patch(table, entry)?))),
     }
 }
 
@@ -570,22 +575,22 @@ pub(crate) fn value_matches(table: &Table, key: &pb::TableKey) -> Result<Vec<Key
     table.keys.iter().map(one).collect()
 }
 
-fn of_value_set(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn value_set(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let matches = match &entry.value {
-        Some(Which::Key(key)) => value_matches(table, key)?,
-        Some(Which::HandleId(_)) => return Err(Refusal::unsupported("members of value sets have no handles")),
+        Some(EntryKey::Key(key)) => value_matches(table, key)?,
+        Some(EntryKey::HandleId(_)) => return Err(Refusal::unsupported("members of value sets have no handles")),
         None => return Err(key_missing()),
     };
     match ty {
         Type::Delete => Ok(Change::DeleteValue(matches)),
-        Type::Insert | Type::InsertOrModify => Ok(Change::SetValue(how(ty), matches)),
+        Type::Insert | Type::InsertOrModify => Ok(Change::SetValue(write_mode(ty), matches)),
         _ => Err(Refusal::unsupported(
             "members of value sets have no data; insert and delete them",
         )),
     }
 }
 
-fn of_port_metadata(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn port_metadata(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let port = number_key(table, entry)? as u32;
     match ty {
         Type::Delete => return Ok(Change::DeletePortMetadata(port)),
@@ -605,7 +610,7 @@ fn of_port_metadata(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<C
             _ => Bits::zero(1),
         }
     });
-    Ok(Change::SetPortMetadata(how(ty), port, bits.collect()))
+    Ok(Change::SetPortMetadata(write_mode(ty), port, bits.collect()))
 }
 
 /// The parameters of an action, those that are missing taken from what was there.

@@ -14,7 +14,7 @@ pub(crate) type StreamId = u64;
 pub(crate) struct Client {
     pub stream: StreamId,
     /// What it wants to be told.
-    pub wants: Notifications,
+    pub notifications: Notifications,
     /// The program it is bound to.
     pub bound: Option<String>,
 }
@@ -29,7 +29,7 @@ impl Clients {
     ///
     /// # Errors
     /// Another stream has this number.
-    pub fn subscribe(&mut self, stream: StreamId, id: u32, wants: Notifications) -> Result<bool, Refusal> {
+    pub fn subscribe(&mut self, stream: StreamId, id: u32, notifications: Notifications) -> Result<bool, Refusal> {
         if self.0.values().any(|c| c.stream == stream) {
             return Ok(false);
         }
@@ -39,7 +39,14 @@ impl Clients {
             )));
         }
         let bound = None;
-        self.0.insert(id, Client { stream, wants, bound });
+        self.0.insert(
+            id,
+            Client {
+                stream,
+                notifications,
+                bound,
+            },
+        );
         Ok(true)
     }
 
@@ -83,7 +90,7 @@ impl Clients {
     }
 
     /// There is another program: who is bound to one that is not there any more is not bound.
-    pub fn keep(&mut self, program: &str) {
+    pub fn program_changed(&mut self, program: &str) {
         for client in self.0.values_mut() {
             client.bound = client.bound.take().filter(|b| b == program || b == SHARED);
         }
@@ -95,9 +102,9 @@ impl Clients {
     }
 
     /// Clients that are bound to a program and want something.
-    pub fn wanting(&self, program: &str, what: impl Fn(&Notifications) -> bool) -> Vec<StreamId> {
+    pub fn subscribers(&self, program: &str, what: impl Fn(&Notifications) -> bool) -> Vec<StreamId> {
         let bound = self.0.values().filter(|c| c.bound.as_deref() == Some(program));
-        bound.filter(|c| what(&c.wants)).map(|c| c.stream).collect()
+        bound.filter(|c| what(&c.notifications)).map(|c| c.stream).collect()
     }
 }
 
@@ -124,7 +131,7 @@ mod tests {
         assert_eq!(clients.bind(7, "p").unwrap_err().cause, Cause::Exists);
         clients.leave(1);
         assert_eq!(clients.bind(9, "p"), Ok(()));
-        clients.keep("q");
+        clients.program_changed("q");
         assert_eq!(clients.bound(9).unwrap_err().cause, Cause::Gone);
     }
 }

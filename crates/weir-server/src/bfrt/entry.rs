@@ -17,7 +17,7 @@ const FIRST_PRIORITY: u32 = i32::MAX as u32;
 const ONLY_PRIORITY: u32 = 1;
 
 /// The switch's priority for BF Runtime's, where the smaller wins.
-fn ranked(priority: u64) -> Result<u32, Refusal> {
+fn from_wire_priority(priority: u64) -> Result<u32, Refusal> {
     let priority = u32::try_from(priority).ok().filter(|p| *p < FIRST_PRIORITY);
     priority
         .map(|p| FIRST_PRIORITY - p)
@@ -30,7 +30,7 @@ fn ranked(priority: u64) -> Result<u32, Refusal> {
 /// It is too large.
 pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Refusal> {
     match (given, of.priority, of.is_ranked) {
-        (Some(priority), ..) => ranked(priority),
+        (Some(priority), ..) => from_wire_priority(priority),
         (None, Some(_), _) => Ok(FIRST_PRIORITY),
         (None, None, true) => Ok(ONLY_PRIORITY),
         (None, None, false) => Ok(0),
@@ -38,7 +38,7 @@ pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Ref
 }
 
 /// BF Runtime's priority for the switch's.
-pub(crate) fn told(priority: u32) -> u32 {
+pub(crate) fn to_wire_priority(priority: u32) -> u32 {
     FIRST_PRIORITY.saturating_sub(priority)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result
         used += usize::from(field.is_some());
         found.push(match field {
             Some(field) => key_match(key, field).map_err(|e| e.within(&format!("key `{}`", key.name)))?,
-            None => anything(key),
+            None => match_any(key),
         });
     }
     if let Some(id) = of.priority
@@ -75,14 +75,14 @@ pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result
         priority = Some(number);
     }
     if used < given.fields.len() {
-        return Err(odd_key(table, of, given));
+        return Err(surplus_key(table, of, given));
     }
     Ok((found, switch_priority(of, priority)?))
 }
 
 /// Why there are more fields in a key than the table has.
 #[cold]
-fn odd_key(table: &Table, of: &Match, given: &pb::TableKey) -> Refusal {
+fn surplus_key(table: &Table, of: &Match, given: &pb::TableKey) -> Refusal {
     let known = |id: u32| table.keys.iter().any(|k| k.id == id) || of.priority == Some(id);
     match given.fields.iter().find(|f| !known(f.field_id)) {
         Some(field) => Refusal::malformed(format!("there is no key with the id {}", field.field_id)),
@@ -90,7 +90,7 @@ fn odd_key(table: &Table, of: &Match, given: &pb::TableKey) -> Refusal {
     }
 }
 
-fn anything(key: &Key) -> KeyMatch {
+fn match_any(key: &Key) -> KeyMatch {
     let zero = Bits::zero(key.width);
     match key.kind {
         MatchKind::Exact | MatchKind::Selector => KeyMatch::Exact(zero),
@@ -206,7 +206,7 @@ pub(crate) fn encode_key(table: &Table, of: &Match, entry: &Entry) -> pb::TableK
         fields.push(pb::KeyField {
             field_id: id,
             match_type: Some(MatchType::Exact(pb::key_field::Exact {
-                value: value::number_bytes(32, told(entry.priority).into()),
+                value: value::number_bytes(32, to_wire_priority(entry.priority).into()),
             })),
         });
     }
@@ -215,21 +215,25 @@ pub(crate) fn encode_key(table: &Table, of: &Match, entry: &Entry) -> pb::TableK
 
 /// The action that data gives.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum GivenAction {
     /// None: it stays as it is.
     Nothing,
     /// This one.
     Action(EntryAction),
     /// This one, where parameters that are missing are those of the entry, if it has the same
     /// action.
-    Part(usize, Vec<Option<Bits>>),
+    Partial(usize, Vec<Option<Bits>>),
 }
 
 /// What the data of an entry says.
 ///
 /// # Errors
 /// A field is unknown, given twice or does not fit, or the action is not the table's.
-pub(crate) fn data(table: &Table, of: &Match, given: &pb::TableData) -> Result<(Given, Option<Box<Patch>>), Refusal> {
+pub(crate) fn data(
+    table: &Table,
+    of: &Match,
+    given: &pb::TableData,
+) -> Result<(GivenAction, Option<Box<Patch>>), Refusal> {
     let action = match (of.style, given.action_id) {
         (_, 0) => None,
         (Style::Direct, id) => Some(table.action(id)?),
@@ -245,7 +249,7 @@ pub(crate) fn data(table: &Table, of: &Match, given: &pb::TableData) -> Result<(
     let mut missing = values.len();
     for (at, field) in given.fields.iter().enumerate() {
         if let Some(action) = action
-            && let Some(at) = place_of(action, at, field.field_id)
+            && let Some(at) = param_index(action, at, field.field_id)
         {
             if values[at].is_some() {
                 return Err(twice(&action.params[at].name));
@@ -276,21 +280,21 @@ pub(crate) fn data(table: &Table, of: &Match, given: &pb::TableData) -> Result<(
     }
     let patch = patch.filter(|p| **p != Patch::default());
     if let Some(reference) = reference {
-        return Ok((Given::Action(reference), patch));
+        return Ok((GivenAction::Action(reference), patch));
     }
     let Some(action) = action else {
-        return Ok((Given::Nothing, patch));
+        return Ok((GivenAction::Nothing, patch));
     };
     let number = *action
         .numbers
         .first()
         .ok_or_else(|| Refusal::malformed("the action is not the table's"))?;
     if missing > 0 {
-        return Ok((Given::Part(number, values), patch));
+        return Ok((GivenAction::Partial(number, values), patch));
     }
     let arguments = values.into_iter().flatten().collect();
     Ok((
-        Given::Action(EntryAction::Call(ActionCall {
+        GivenAction::Action(EntryAction::Call(ActionCall {
             action: number,
             arguments,
         })),
@@ -300,7 +304,7 @@ pub(crate) fn data(table: &Table, of: &Match, given: &pb::TableData) -> Result<(
 
 /// Which parameter a number is; clients give them in order, as a rule.
 #[inline]
-fn place_of(action: &Action, at: usize, id: u32) -> Option<usize> {
+fn param_index(action: &Action, at: usize, id: u32) -> Option<usize> {
     if action.params.get(at).is_some_and(|p| p.id == id) {
         return Some(at);
     }
@@ -333,18 +337,18 @@ fn no_field(action: Option<&Action>, id: u32) -> Refusal {
     })
 }
 
-/// The parameters of an action that are wanted (all where `wanted` is empty).
+/// The parameters of an action that are selected (all where `selected` is empty).
 pub(crate) fn encode_call(
     actions: &[Action],
     call: &ActionCall,
     instance: usize,
-    wanted: &[u32],
+    selected: &[u32],
 ) -> (u32, Vec<pb::DataField>) {
     let Some(action) = actions.iter().find(|a| a.numbers.get(instance) == Some(&call.action)) else {
         return (0, Vec::new());
     };
     let values = action.params.iter().zip(&call.arguments);
-    let values = values.filter(|(p, _)| wanted.is_empty() || wanted.contains(&p.id));
+    let values = values.filter(|(p, _)| selected.is_empty() || selected.contains(&p.id));
     let fields = values.map(|(param, value)| pb::DataField {
         field_id: param.id,
         value: Some(pb::data_field::Value::Stream(value::bytes(value))),

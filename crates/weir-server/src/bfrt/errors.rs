@@ -18,11 +18,11 @@ use weir_proto::prost_types::Any;
 const ERROR_URL: &str = "type.googleapis.com/bfrt_proto.Error";
 /// Failures of one request whose reason is told in full; of further ones there is what hardware
 /// tells.
-const REASONS: usize = 64;
+const MAX_REASONS: usize = 64;
 /// Failures of one request that are told in words at all: no trailer has room for more.
-const WORDS: usize = 1 << 17;
+const MAX_MESSAGES: usize = 1 << 17;
 /// Longest reason in bytes.
-const REASON: usize = 400;
+const MAX_REASON_BYTES: usize = 400;
 
 /// The code that stands for a sort of refusal.
 pub(crate) fn code(cause: Cause) -> Code {
@@ -38,7 +38,7 @@ pub(crate) fn code(cause: Cause) -> Code {
 }
 
 /// The driver's own words for a sort of refusal.
-fn words(cause: Cause) -> &'static str {
+fn driver_message(cause: Cause) -> &'static str {
     match cause {
         Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => "Invalid arguments",
         Cause::NotFound => "Object not found",
@@ -58,19 +58,19 @@ pub(crate) fn status(refusal: &Refusal) -> Status {
 
 /// Makes the errors of one request.
 pub(crate) struct Reporter {
-    told: usize,
+    reported: usize,
 }
 
 impl Reporter {
     pub fn new() -> Self {
-        Reporter { told: 0 }
+        Reporter { reported: 0 }
     }
 
     /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first
     /// few.
     pub fn error(&mut self, what: &str, table: &str, refusal: &Refusal) -> pb::Error {
         let canonical_code = code(refusal.cause) as i32;
-        if self.told >= WORDS {
+        if self.reported >= MAX_MESSAGES {
             return pb::Error {
                 canonical_code,
                 ..pb::Error::default()
@@ -83,13 +83,13 @@ impl Reporter {
             message.push_str(table);
         }
         message.push(' ');
-        message.push_str(words(refusal.cause));
-        if self.told < REASONS {
+        message.push_str(driver_message(refusal.cause));
+        if self.reported < MAX_REASONS {
             message.push_str(" (");
-            message.push_str(cut(&refusal.message, REASON));
+            message.push_str(cut(&refusal.message, MAX_REASON_BYTES));
             message.push(')');
         }
-        self.told += 1;
+        self.reported += 1;
         pb::Error {
             canonical_code,
             message,
@@ -98,7 +98,7 @@ impl Reporter {
     }
 
     /// The error of a step.
-    pub fn of_step(&mut self, schema: &Schema, step: &Step, refusal: &Refusal) -> pb::Error {
+    pub fn for_step(&mut self, schema: &Schema, step: &Step, refusal: &Refusal) -> pb::Error {
         let table = step.table.map_or("", |at| schema.tables[at].name.as_str());
         self.error(step.verb, table, refusal)
     }
@@ -143,7 +143,7 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
         });
         let fits = fits.count();
         match first.filter(|(at, _)| *at >= fits) {
-            Some((at, error)) => errors = vec![alone(at, error)],
+            Some((at, error)) => errors = vec![with_number(at, error)],
             None => errors.truncate(fits),
         }
     }
@@ -161,13 +161,13 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
 
 /// The error of a part that is told without those before it, for which there is no room: it has its
 /// number in its message.
-pub(crate) fn alone(at: usize, error: pb::Error) -> pb::Error {
+pub(crate) fn with_number(at: usize, error: pb::Error) -> pb::Error {
     let message = format!("number {at}: {}", error.message);
     pb::Error { message, ..error }
 }
 
 /// Errors that fit into so many bytes at most, and one more.
-pub(crate) fn most(limit: usize) -> usize {
+pub(crate) fn max_encoded(limit: usize) -> usize {
     limit / size(&pb::Error::default()) + 1
 }
 

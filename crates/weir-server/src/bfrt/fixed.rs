@@ -12,7 +12,7 @@ pub(crate) mod port;
 pub(crate) mod replication;
 
 use super::apply::Done;
-use super::change::{Change, takes_away};
+use super::change::{Change, removes_elements};
 use super::schema::{Field, Table};
 use super::value::{self, Type, Value};
 use crate::dataplane::Effort;
@@ -22,7 +22,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
-use weir_proto::bfrt_proto::table_entry::Value as Which;
+use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type as Update;
 use weir_switch::{Switch, Transaction};
 
@@ -250,8 +250,8 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
     }
     let mut row = Row::default();
     match &entry.value {
-        Some(Which::Key(given)) => row.key = key(table, given)?,
-        Some(Which::HandleId(_)) => return Err(Refusal::unsupported("entries of this table have no handles")),
+        Some(EntryKey::Key(given)) => row.key = key(table, given)?,
+        Some(EntryKey::HandleId(_)) => return Err(Refusal::unsupported("entries of this table have no handles")),
         None if ty == Update::Delete => return Ok(Change::Fixed(Op::Clear, row)),
         None => return Err(Refusal::malformed("Table key cannot be empty")),
     }
@@ -259,7 +259,7 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
         Update::Insert => Op::Insert,
         Update::Modify => Op::Modify,
         Update::InsertOrModify => Op::Upsert,
-        Update::ModifyInc if entry.table_flags.is_some_and(|f| f.mod_del) || takes_away(entry) => Op::Remove,
+        Update::ModifyInc if entry.table_flags.is_some_and(|f| f.mod_del) || removes_elements(entry) => Op::Remove,
         Update::ModifyInc => Op::Add,
         Update::Delete => Op::Delete,
         Update::Reset | Update::Unspecified => return Err(Refusal::unsupported("entries of this table are not reset")),
@@ -363,7 +363,7 @@ impl<'a> Rows<'a> {
 
 /// What is asked of a table whose entries have one number each as their keys.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct NumberQuery<'a> {
     pub table: &'a Table,
     pub switch: &'a Switch,
     /// The number of the only entry that is asked for.
@@ -372,10 +372,10 @@ pub(crate) struct Asked<'a> {
     from: u64,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> NumberQuery<'a> {
     fn new(table: &'a Table, switch: &'a Switch, key: Option<&Row>, from: u64) -> Self {
         let only = key.map(|k| k.key_number(0));
-        Asked {
+        NumberQuery {
             table,
             switch,
             only,
@@ -431,13 +431,13 @@ pub(crate) fn read<'a>(
     from: u64,
     source: &Source<'a>,
 ) -> Result<Rows<'a>, Refusal> {
-    let asked = Asked::new(table, source.switch, key, from);
+    let query = NumberQuery::new(table, source.switch, key, from);
     let few = match fixed {
-        Fixed::Groups => return replication::read_groups(asked),
-        Fixed::Nodes => return replication::read_nodes(asked),
-        Fixed::Lags => return replication::read_lags(asked),
-        Fixed::Prunes => return replication::read_prunes(asked),
-        Fixed::Mirror => return mirror::read(asked),
+        Fixed::Groups => return replication::read_groups(query),
+        Fixed::Nodes => return replication::read_nodes(query),
+        Fixed::Lags => return replication::read_lags(query),
+        Fixed::Prunes => return replication::read_prunes(query),
+        Fixed::Mirror => return mirror::read(query),
         Fixed::Port => port::read(table, key, source),
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
@@ -453,7 +453,7 @@ pub(crate) fn read<'a>(
 }
 
 /// The only one of `rows` where a key was given.
-pub(crate) fn one_or_all(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, Refusal> {
+pub(crate) fn require_if_keyed(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, Refusal> {
     match key {
         Some(_) if rows.is_empty() => Err(missing()),
         _ => Ok(rows),
@@ -464,8 +464,8 @@ fn missing() -> Refusal {
     Refusal::not_found("there is no such entry")
 }
 
-/// An entry as it is told; of its fields those that are wanted (all where `wanted` is empty).
-pub(crate) fn encode(table: &Table, row: &Row, wanted: &[u32], key_only: bool) -> pb::TableEntry {
+/// An entry as it is told; of its fields those that are selected (all where `selected` is empty).
+pub(crate) fn encode(table: &Table, row: &Row, selected: &[u32], key_only: bool) -> pb::TableEntry {
     let keys = row.key.iter().map(|(id, value)| {
         let width = table.keys.iter().find(|k| k.id == *id).map_or(32, |k| k.width);
         let bytes = match value {
@@ -487,14 +487,14 @@ pub(crate) fn encode(table: &Table, row: &Row, wanted: &[u32], key_only: bool) -
     let fields = row
         .data
         .iter()
-        .filter(|(id, _)| wanted.is_empty() || wanted.contains(id));
+        .filter(|(id, _)| selected.is_empty() || selected.contains(id));
     let fields = fields.filter_map(|(id, value)| {
         let field = known.iter().find(|f| f.id == *id)?;
         Some(value::encode(*id, &field.ty, value))
     });
     pb::TableEntry {
         table_id: table.id,
-        value: (!keys.is_empty()).then_some(Which::Key(pb::TableKey { fields: keys })),
+        value: (!keys.is_empty()).then_some(EntryKey::Key(pb::TableKey { fields: keys })),
         data: (!key_only).then(|| pb::TableData {
             action_id: row.action,
             fields: fields.collect(),

@@ -24,13 +24,13 @@ use weir_ir::KeyMatch;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
-use weir_proto::bfrt_proto::table_entry::Value as Given;
+use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_switch::Switch;
 use weir_table::{EntryHandle, EntryRef};
 
 /// What is read besides the switch.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct ReadContext {
     pub schema: Arc<Schema>,
     pub ports: Arc<Ports>,
     pub cpu_port: Option<u32>,
@@ -38,9 +38,9 @@ pub(crate) struct World {
     pub attributes: Arc<Attributes>,
 }
 
-/// Which entries are wanted.
+/// Selection entries are wanted.
 #[derive(Debug)]
-pub(crate) enum Which {
+pub(crate) enum Selection {
     /// All of them, and the default entry.
     All,
     /// The default entry.
@@ -51,7 +51,7 @@ pub(crate) enum Which {
     Number(u64),
     /// A member of a value set.
     Value(Vec<KeyMatch>),
-    /// Which member a group's hash chooses.
+    /// Selection member a group's hash chooses.
     Choice(u32, u64),
     /// The one of a fixed table.
     Row(Row),
@@ -61,7 +61,7 @@ pub(crate) enum Which {
 #[derive(Debug)]
 pub(crate) struct Entries {
     pub at: usize,
-    pub which: Which,
+    pub which: Selection,
     /// Only those with this action; 0: with any.
     pub action: u32,
     /// Only these fields; none: all.
@@ -90,18 +90,18 @@ pub(crate) enum Query {
 
 /// What is found: an entity, or many.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum ReadItem {
     Entity(Box<pb::Entity>),
     Rows(Rows),
 }
 
-/// Bytes of [`Found::Rows`], with one entry more at most: little beside a message of an answer that
+/// Bytes of [`ReadItem::Rows`], with one entry more at most: little beside a message of an answer that
 /// takes several.
-const MANY: usize = 64 << 10;
+const MAX_ROWS_BYTES: usize = 64 << 10;
 
 /// Entities found so far.
 pub(crate) struct Portion {
-    found: Vec<Found>,
+    found: Vec<ReadItem>,
     /// Those after all others.
     rows: Rows,
     room: Room,
@@ -133,14 +133,14 @@ impl Portion {
     }
 
     /// All of them.
-    pub fn into_found(mut self) -> Vec<Found> {
+    pub fn into_found(mut self) -> Vec<ReadItem> {
         self.end_rows();
         self.found
     }
 
     fn end_rows(&mut self) {
         if !self.rows.bytes.is_empty() {
-            self.found.push(Found::Rows(std::mem::take(&mut self.rows)));
+            self.found.push(ReadItem::Rows(std::mem::take(&mut self.rows)));
         }
     }
 
@@ -151,12 +151,12 @@ impl Portion {
     fn entity(&mut self, entity: pb::Entity) {
         self.end_rows();
         self.room.take(cost(&entity));
-        self.found.push(Found::Entity(Box::new(entity)));
+        self.found.push(ReadItem::Entity(Box::new(entity)));
     }
 
     /// Where an entity goes that its reader encodes.
     fn row(&mut self) -> &mut Rows {
-        if self.rows.bytes.len() >= MANY {
+        if self.rows.bytes.len() >= MAX_ROWS_BYTES {
             self.end_rows();
         }
         self.room.take(1);
@@ -185,18 +185,18 @@ impl Query {
     /// # Errors
     /// It names what there is not, or asks for what cannot be told.
     pub fn new(
-        world: &World,
+        world: &ReadContext,
         scopes: &Scopes,
         request: Option<&pb::TargetDevice>,
         given: &pb::Entity,
     ) -> Result<Self, Refusal> {
         match given.entity.as_ref() {
             Some(Entity::TableEntry(entry)) => entries(world, scopes, request, entry),
-            Some(Entity::TableUsage(usage)) => Ok(Query::Usage(world.schema.place(usage.table_id)?)),
+            Some(Entity::TableUsage(usage)) => Ok(Query::Usage(world.schema.index_of(usage.table_id)?)),
             Some(Entity::Handle(handle)) => of_handle(world, handle),
             Some(Entity::ObjectId(object)) => objects::find(world, object).map(|e| Query::Known(Box::new(e))),
             Some(Entity::TableAttribute(attribute)) => {
-                let at = world.schema.place(attribute.table_id)?;
+                let at = world.schema.index_of(attribute.table_id)?;
                 let found = world.attributes.read(&world.schema.tables[at], attribute)?;
                 let entity = Some(Entity::TableAttribute(found));
                 Ok(Query::Known(Box::new(pb::Entity { entity })))
@@ -223,7 +223,13 @@ impl Query {
     ///
     /// # Errors
     /// What is asked for by a key is not there.
-    pub fn read(&self, world: &World, switch: &Switch, from: u64, out: &mut Portion) -> Result<Option<u64>, Refusal> {
+    pub fn read(
+        &self,
+        world: &ReadContext,
+        switch: &Switch,
+        from: u64,
+        out: &mut Portion,
+    ) -> Result<Option<u64>, Refusal> {
         let table = |at: usize| &*world.schema.tables[at];
         match self {
             Query::Entries(entries) => entries.read(world, table(entries.at), switch, from, out),
@@ -272,8 +278,8 @@ impl Query {
     }
 }
 
-fn of_handle(world: &World, handle: &pb::HandleId) -> Result<Query, Refusal> {
-    let at = world.schema.place(handle.table_id)?;
+fn of_handle(world: &ReadContext, handle: &pb::HandleId) -> Result<Query, Refusal> {
+    let at = world.schema.index_of(handle.table_id)?;
     let table = &world.schema.tables[at];
     let Kind::Match(of) = &table.kind else {
         return Err(Refusal::unsupported("entries of this table have no handles"));
@@ -290,45 +296,45 @@ fn of_handle(world: &World, handle: &pb::HandleId) -> Result<Query, Refusal> {
 
 #[allow(deprecated, reason = "older clients")]
 fn entries(
-    world: &World,
+    world: &ReadContext,
     scopes: &Scopes,
     request: Option<&pb::TargetDevice>,
     given: &pb::TableEntry,
 ) -> Result<Query, Refusal> {
-    let at = world.schema.place(given.table_id)?;
+    let at = world.schema.index_of(given.table_id)?;
     let table = &*world.schema.tables[at];
     scopes.check(table, given.entry_tgt.as_ref().or(request))?;
     let flags = given.table_flags.unwrap_or_default();
     let older = given.table_read_flag.unwrap_or_default();
     let key = match &given.value {
-        Some(Given::Key(key)) if !key.fields.is_empty() || !given.is_default_entry => Some(key),
+        Some(EntryKey::Key(key)) if !key.fields.is_empty() || !given.is_default_entry => Some(key),
         _ => None,
     };
     let which = match (&given.value, key, &table.kind) {
         (_, Some(_), _) if given.is_default_entry => {
             return Err(Refusal::malformed("the default entry has no key"));
         }
-        _ if given.is_default_entry => Which::Default,
-        (Some(Given::HandleId(number)), _, Kind::Match(_)) => {
-            Which::Entry(EntryRef::Handle(change::handle_of(*number)?))
+        _ if given.is_default_entry => Selection::Default,
+        (Some(EntryKey::HandleId(number)), _, Kind::Match(_)) => {
+            Selection::Entry(EntryRef::Handle(change::handle_of(*number)?))
         }
-        (Some(Given::HandleId(_)), ..) => return Err(Refusal::unsupported("entries of this table have no handles")),
-        (_, None, _) => Which::All,
+        (Some(EntryKey::HandleId(_)), ..) => return Err(Refusal::unsupported("entries of this table have no handles")),
+        (_, None, _) => Selection::All,
         (_, Some(key), Kind::Match(of)) => {
             let (matches, priority) = entry::matches(table, of, key)?;
-            Which::Entry(EntryRef::Key { matches, priority })
+            Selection::Entry(EntryRef::Key { matches, priority })
         }
-        (_, Some(key), Kind::ValueSet(_)) => Which::Value(change::value_matches(table, key)?),
+        (_, Some(key), Kind::ValueSet(_)) => Selection::Value(change::value_matches(table, key)?),
         (_, Some(key), Kind::GetMember(_)) => {
             let row = fixed::key(table, key)?;
             let number = |at: usize| row.get(at).and_then(|(_, v)| v.as_number()).unwrap_or(0);
-            Which::Choice(u32::try_from(number(0)).unwrap_or(u32::MAX), number(1))
+            Selection::Choice(u32::try_from(number(0)).unwrap_or(u32::MAX), number(1))
         }
-        (_, Some(key), Kind::Fixed(_)) => Which::Row(Row {
+        (_, Some(key), Kind::Fixed(_)) => Selection::Row(Row {
             key: fixed::key(table, key)?,
             ..Row::default()
         }),
-        (_, Some(key), _) => Which::Number(change::only_key(table, key)?),
+        (_, Some(key), _) => Selection::Number(change::only_key(table, key)?),
     };
     let data = given.data.as_ref();
     let mut fields: Vec<u32> = data.map_or(Vec::new(), |d| d.fields.iter().map(|f| f.field_id).collect());
@@ -343,8 +349,8 @@ fn entries(
                 .iter()
                 .any(|a| a.params.iter().any(|p| p.id == *id) || a.fields.iter().any(|f| f.id == *id))
     };
-    if let Some(odd) = fields.iter().find(|id| !knows(id)) {
-        return Err(Refusal::malformed(format!("there is no field with the id {odd}")));
+    if let Some(unknown) = fields.iter().find(|id| !knows(id)) {
+        return Err(Refusal::malformed(format!("there is no field with the id {unknown}")));
     }
     if action != 0 {
         table.action(action)?;
@@ -360,18 +366,18 @@ fn entries(
         pipe: target::pipe_of(given.entry_tgt.as_ref().or(request)),
         target: given.entry_tgt,
         by_handle: match &given.value {
-            Some(Given::HandleId(number)) if key_only => Some(*number),
+            Some(EntryKey::HandleId(number)) if key_only => Some(*number),
             _ => None,
         },
     }))
 }
 
 /// Adds what another replica has counted to the same entities.
-pub(crate) fn merge(schema: &Schema, into: &mut [Found], other: &[Found]) {
+pub(crate) fn merge(schema: &Schema, into: &mut [ReadItem], other: &[ReadItem]) {
     for both in into.iter_mut().zip(other) {
         match both {
-            (Found::Rows(into), Found::Rows(other)) => into.merge(other),
-            (Found::Entity(into), Found::Entity(other)) => merge_entity(schema, into, other),
+            (ReadItem::Rows(into), ReadItem::Rows(other)) => into.merge(other),
+            (ReadItem::Entity(into), ReadItem::Entity(other)) => merge_entity(schema, into, other),
             // Replicas have the same entries in the same places.
             _ => debug_assert!(false, "replicas differ in what they find"),
         }

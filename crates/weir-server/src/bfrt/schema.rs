@@ -194,7 +194,7 @@ impl Schema {
     /// There is none.
     #[inline]
     pub fn table(&self, id: u32) -> Result<&Arc<Table>, Refusal> {
-        self.place(id).map(|at| &self.tables[at])
+        self.index_of(id).map(|at| &self.tables[at])
     }
 
     /// The place of a table in [`Schema::tables`].
@@ -202,7 +202,7 @@ impl Schema {
     /// # Errors
     /// There is no such table.
     #[inline]
-    pub fn place(&self, id: u32) -> Result<usize, Refusal> {
+    pub fn index_of(&self, id: u32) -> Result<usize, Refusal> {
         let found = self.by_id.get(&id).copied();
         found.ok_or_else(|| match id >> 24 {
             // Tables of these numbers are snapshots wherever there are any.
@@ -214,7 +214,7 @@ impl Schema {
     }
 
     /// The table with a name.
-    pub fn named(&self, name: &str) -> Option<&Arc<Table>> {
+    pub fn table_named(&self, name: &str) -> Option<&Arc<Table>> {
         self.tables.iter().find(|t| t.name == name)
     }
 

@@ -7,12 +7,12 @@ mod reading;
 mod stream;
 mod writing;
 
-use self::answers::{Answers, Kept};
+use self::answers::{AnswerBudget, AnswerStream};
 use super::attribute::Attributes;
 use super::clients::{Clients, StreamId};
 use super::config::Config;
 use super::program::Program;
-use super::read::World;
+use super::read::ReadContext;
 use super::target::Scopes;
 use super::{SHARED, errors};
 use crate::device::{Device, Pipeline, lock};
@@ -46,9 +46,9 @@ pub(super) struct Shared {
     /// What is set of the tables of the program that is written and read.
     attributes: Mutex<Arc<Attributes>>,
     /// One request that changes ports or attributes before the next.
-    settings_turn: tokio::sync::Mutex<()>,
+    settings_lock: tokio::sync::Mutex<()>,
     next_stream: AtomicU64,
-    answers: Arc<Answers>,
+    answers: Arc<AnswerBudget>,
     /// Messages that slow streams have missed.
     missed: AtomicU64,
 }
@@ -75,13 +75,15 @@ impl Options {
         let flag = |name: &str| number(name).is_some_and(|n| n != 0);
         let deadline = Duration::from_secs(number("deadline_sec").unwrap_or(0))
             .saturating_add(Duration::from_nanos(number("deadline_nsec").unwrap_or(0)));
-        let said = number("weir-max-error-bytes").and_then(|n| usize::try_from(n).ok());
+        let error_bytes = number("weir-max-error-bytes").and_then(|n| usize::try_from(n).ok());
         Options {
             error_in_resp: flag("error_in_resp"),
             ignore_not_found: flag("ignore_not_found"),
             deadline: (!deadline.is_zero()).then_some(deadline),
             streams: flag("weir-stream"),
-            error_bytes: said.unwrap_or(config.max_error_bytes).min(config.max_error_bytes),
+            error_bytes: error_bytes
+                .unwrap_or(config.max_error_bytes)
+                .min(config.max_error_bytes),
         }
     }
 
@@ -130,8 +132,8 @@ impl Shared {
         }
     }
 
-    fn world(&self, program: &Program) -> World {
-        World {
+    fn read_context(&self, program: &Program) -> ReadContext {
+        ReadContext {
             schema: Arc::clone(&program.schema),
             ports: Arc::clone(&self.device.ports),
             cpu_port: self.device.plane.cpu_port(),
@@ -161,15 +163,15 @@ impl BfRuntime {
     /// server.
     #[must_use]
     pub fn on(device: &Arc<Device>, config: Config) -> Self {
-        let kept = device.setting(ATTRIBUTES).map(Attributes::of_kept);
+        let saved = device.setting(ATTRIBUTES).map(Attributes::from_saved);
         let shared = Arc::new(Shared {
             device: Arc::clone(device),
-            answers: Answers::new(config.max_answer_bytes.max(config.max_read_bytes)),
+            answers: AnswerBudget::new(config.max_answer_bytes.max(config.max_read_bytes)),
             config,
             clients: Mutex::default(),
             streams: Mutex::default(),
-            attributes: Mutex::new(Arc::new(kept.unwrap_or_default())),
-            settings_turn: tokio::sync::Mutex::default(),
+            attributes: Mutex::new(Arc::new(saved.unwrap_or_default())),
+            settings_lock: tokio::sync::Mutex::default(),
             next_stream: AtomicU64::new(1),
             missed: AtomicU64::new(0),
         });
@@ -201,7 +203,7 @@ impl Service for BfRuntime {
         written.map(Response::new)
     }
 
-    type ReadStream = Kept<ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>>;
+    type ReadStream = AnswerStream<ReceiverStream<Result<bfrt_raw::ReadResponse, Status>>>;
 
     async fn read(&self, request: Request<bfrt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());

@@ -39,14 +39,14 @@ impl Elsewhere {
     ///
     /// # Errors
     /// It is not; the reason begins with what was asked for.
-    fn check(self, asked: &str) -> Result<(), Refusal> {
+    fn check(self, request: &str) -> Result<(), Refusal> {
         let why = match self {
             Elsewhere::Nowhere => return Ok(()),
             Elsewhere::Port(port) => format!("port {port} is of pipe {}", port / PORTS_OF_PIPE),
             Elsewhere::Anywhere => "this switch takes any number as a port".to_owned(),
         };
         Err(Refusal::unsupported(format!(
-            "the pipes of weir share the entries and values of their program, so {asked} where all ports are of pipe 0 (below \
+            "the pipes of weir share the entries and values of their program, so {request} where all ports are of pipe 0 (below \
              {PORTS_OF_PIPE}), and {why}. Tables of one pipe's own are those of a pipeline of its own, in a `Switch` of several"
         )))
     }

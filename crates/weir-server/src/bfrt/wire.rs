@@ -8,7 +8,7 @@
 mod shape;
 
 use super::change::{Change, NewState, Resets, Step};
-use super::entry::{self, Given};
+use super::entry::{self, GivenAction};
 use super::schema::{Action, Key, Kind, Match, Schema, Style, Table};
 use super::target::Scopes;
 use super::value;
@@ -22,7 +22,7 @@ use weir_proto::bfrt_proto::update::Type;
 use weir_table::{EntryAction, EntryRef, NewEntry};
 
 /// Keys and parameters of an update that is read here; others have more.
-const MOST: usize = 16;
+const MAX_FIELDS: usize = 16;
 
 /// Numbers of `table_entry` and `table_attribute` in an `Entity`.
 const ENTRY: u32 = 1;
@@ -36,14 +36,14 @@ const ATTRIBUTE: u32 = 3;
 pub(crate) struct Reader {
     shapes: Vec<Shape>,
     /// How many shapes were seen.
-    seen: usize,
+    learned: usize,
 }
 
 impl Reader {
     /// Shapes that are known at a time.
-    const SHAPES: usize = 4;
+    const MAX_SHAPES: usize = 4;
     /// Shapes of a request after which no more are learnt: its updates are not alike.
-    const MOST_SEEN: usize = 64;
+    const MAX_LEARNED: usize = 64;
 
     /// The step that an update is, if it is plain. All must be of one request.
     pub fn step(
@@ -55,26 +55,26 @@ impl Reader {
     ) -> Option<Step> {
         let known = self.shapes.iter().find_map(|shape| shape.read(update));
         if let Some(plain) = known {
-            return step_of(schema, &plain);
+            return to_step(schema, &plain);
         }
         let plain = read(schema, scopes, request, update)?;
-        if self.seen < Self::MOST_SEEN {
+        if self.learned < Self::MAX_LEARNED {
             let shape = Shape::of(update, &plain);
-            match self.shapes.get_mut(self.seen % Self::SHAPES) {
+            match self.shapes.get_mut(self.learned % Self::MAX_SHAPES) {
                 Some(oldest) => *oldest = shape,
                 None => self.shapes.push(shape),
             }
-            self.seen += 1;
+            self.learned += 1;
         }
-        step_of(schema, &plain)
+        to_step(schema, &plain)
     }
 }
 
 /// What a plain update says.
-struct Plain<'a> {
+struct PlainUpdate<'a> {
     ty: Type,
     /// The table's place in the schema.
-    place: usize,
+    table: usize,
     /// The action's place in the table; deletions have none.
     action: Option<usize>,
     /// Lengths of prefixes of the keys that have one, in the keys' order.
@@ -90,22 +90,22 @@ fn read<'a>(
     scopes: &Scopes,
     request: Option<&pb::TargetDevice>,
     update: &'a [u8],
-) -> Option<Plain<'a>> {
+) -> Option<PlainUpdate<'a>> {
     let [ty, entity] = slots::<2>(update)?;
     let ty = Type::try_from(i32::try_from(number(ty)?).ok()?).ok()?;
     // Only a table entry has number 1.
     let [entry] = slots::<1>(entity?.bytes()?)?;
     let [id, key, data] = slots::<3>(entry?.bytes()?)?;
-    let place = schema.place(number(id)?).ok()?;
-    let table = &*schema.tables[place];
+    let index = schema.index_of(number(id)?).ok()?;
+    let table = &*schema.tables[index];
     let Kind::Match(of) = &table.kind else { return None };
     if of.const_entries || of.style != Style::Direct || table.keys.is_empty() {
         return None;
     }
     scopes.check(table, request).ok()?;
-    let mut plain = Plain {
+    let mut plain = PlainUpdate {
         ty,
-        place,
+        table: index,
         action: None,
         prefixes: SmallVec::new(),
         values: SmallVec::new(),
@@ -123,8 +123,8 @@ fn read<'a>(
 }
 
 /// The step that a plain update is, if its values are those of its table.
-fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
-    let table = &*schema.tables[plain.place];
+fn to_step(schema: &Schema, plain: &PlainUpdate<'_>) -> Option<Step> {
+    let table = &*schema.tables[plain.table];
     let Kind::Match(of) = &table.kind else { return None };
     let (mut values, mut prefixes) = (plain.values.iter(), plain.prefixes.iter());
     let mut matches = Vec::with_capacity(table.keys.len());
@@ -187,7 +187,7 @@ fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
         _ => return None,
     };
     Some(Step {
-        table: Some(plain.place),
+        table: Some(plain.table),
         verb,
         change: Ok(change),
     })
@@ -195,15 +195,15 @@ fn step_of(schema: &Schema, plain: &Plain<'_>) -> Option<Step> {
 
 /// Whether any of the updates may change what the server keeps itself: attributes of tables and
 /// settings of ports.
-pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
-    let mut known: Option<Settled<'a>> = None;
+pub(crate) fn may_any_change_settings<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut known: Option<TableTag<'a>> = None;
     for update in updates {
         if known.as_ref().is_some_and(|k| k.is_like(update)) {
             continue;
         }
-        match settled(schema, update) {
-            Some(settled) => known = Some(settled),
-            None if may_set(schema, update) => return true,
+        match table_tag(schema, update) {
+            Some(tag) => known = Some(tag),
+            None if may_change_settings(schema, update) => return true,
             None => {}
         }
     }
@@ -213,13 +213,13 @@ pub(crate) fn may_any_set<'a>(schema: &Schema, updates: impl Iterator<Item = &'a
 /// An update that is about a table whose entries are the program's own, and what of it says so: its
 /// fields, each there once, up to the contents of the key, and those around the contents of the
 /// data.
-struct Settled<'a> {
+struct TableTag<'a> {
     update: &'a [u8],
     key: usize,
     data: Range<usize>,
 }
 
-impl Settled<'_> {
+impl TableTag<'_> {
     /// Whether another update says the same of its table.
     fn is_like(&self, other: &[u8]) -> bool {
         let is_same = |range: Range<usize>| other[range.clone()] == self.update[range];
@@ -227,7 +227,7 @@ impl Settled<'_> {
     }
 }
 
-fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
+fn table_tag<'a>(schema: &Schema, update: &'a [u8]) -> Option<TableTag<'a>> {
     let mut fields = Fields::of(update);
     let (1, Field::Number(_)) = fields.next()?? else {
         return None;
@@ -258,8 +258,8 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
         Some(_) => return None,
     };
     let table = schema.table(u32::try_from(id).ok()?).ok()?;
-    let is_settled = of_entry.is_empty() && !matches!(&table.kind, Kind::Fixed(_));
-    is_settled.then_some(Settled {
+    let is_tag = of_entry.is_empty() && !matches!(&table.kind, Kind::Fixed(_));
+    is_tag.then_some(TableTag {
         update,
         key: after - key.len(),
         data,
@@ -268,8 +268,8 @@ fn settled<'a>(schema: &Schema, update: &'a [u8]) -> Option<Settled<'a>> {
 
 /// Whether an update may change what the server keeps itself. Of fields that are there twice the
 /// last counts, or both are joined: such updates may.
-fn may_set(schema: &Schema, update: &[u8]) -> bool {
-    let asks = || {
+fn may_change_settings(schema: &Schema, update: &[u8]) -> bool {
+    let answer = || {
         let [_, entity] = slots::<2>(update)?;
         let mut of_entity = Fields::of(entity?.bytes()?);
         let (kind, message) = of_entity.next()??;
@@ -283,7 +283,7 @@ fn may_set(schema: &Schema, update: &[u8]) -> bool {
         }
         Some(kind == ATTRIBUTE)
     };
-    asks().unwrap_or(true)
+    answer().unwrap_or(true)
 }
 
 fn entry_of(matches: Vec<KeyMatch>, priority: u32, action: EntryAction) -> NewEntry {
@@ -292,15 +292,15 @@ fn entry_of(matches: Vec<KeyMatch>, priority: u32, action: EntryAction) -> NewEn
 
 fn state(action: EntryAction) -> Box<NewState> {
     Box::new(NewState {
-        given: Given::Action(action),
+        given: GivenAction::Action(action),
         patch: None,
         resets: Resets::default(),
     })
 }
 
 /// Reads what a key matches, and the priority.
-fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
-    let mut given: [(u32, (u32, &[u8])); MOST] = [(0, (0, &[])); MOST];
+fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
+    let mut given: [(u32, (u32, &[u8])); MAX_FIELDS] = [(0, (0, &[])); MAX_FIELDS];
     let mut count = 0;
     let mut fields = Fields::of(message);
     while let Some(field) = fields.next()? {
@@ -313,7 +313,7 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
     }
     let given = &given[..count];
     for (at, key) in table.keys.iter().enumerate() {
-        let (kind, message) = numbered(given, at, key.id)?;
+        let (kind, message) = by_number(given, at, key.id)?;
         read_match(key, kind, message, plain)?;
     }
     if let Some(id) = of.priority {
@@ -326,8 +326,8 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut Plain<
 
 /// What has a number, of what was given: mostly that at its own place.
 #[inline]
-fn numbered<T: Copy>(given: &[(u32, T)], place: usize, id: u32) -> Option<T> {
-    let expected = given.get(place).filter(|g| g.0 == id);
+fn by_number<T: Copy>(given: &[(u32, T)], index: usize, id: u32) -> Option<T> {
+    let expected = given.get(index).filter(|g| g.0 == id);
     let found = expected.or_else(|| given.iter().find(|g| g.0 == id));
     found.map(|g| g.1)
 }
@@ -344,7 +344,7 @@ fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
     fields.is_empty().then_some((u32::try_from(id).ok()?, (kind, found)))
 }
 
-fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
+fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
     let bytes = |slot: Option<Field<'a>>| slot?.bytes();
     match (key.kind, kind) {
         (MatchKind::Exact, 2) => {
@@ -367,16 +367,16 @@ fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut Plain<'a>
 }
 
 /// Reads the action of an entry's data, with all of its parameters.
-fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> Option<()> {
+fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
     let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
         return None;
     };
-    let is_meant = |a: &Action| u64::from(a.id) == id && id != 0;
-    let place = table.actions.iter().position(is_meant)?;
+    let has_id = |a: &Action| u64::from(a.id) == id && id != 0;
+    let place = table.actions.iter().position(has_id)?;
     let params = &table.actions[place].params;
     plain.action = Some(place);
-    let mut given: [(u32, &[u8]); MOST] = [(0, &[]); MOST];
+    let mut given: [(u32, &[u8]); MAX_FIELDS] = [(0, &[]); MAX_FIELDS];
     let mut count = 0;
     while let Some(field) = fields.next()? {
         let (2, Field::Bytes(field)) = field else { return None };
@@ -388,7 +388,7 @@ fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut Plain<'a>) -> O
         return None;
     }
     for (at, param) in params.iter().enumerate() {
-        plain.values.push(numbered(&given[..count], at, param.id)?);
+        plain.values.push(by_number(&given[..count], at, param.id)?);
     }
     Some(())
 }
@@ -495,7 +495,7 @@ mod tests {
         let schema = schema();
         let scopes = Scopes::default();
         for name in ["exact_keys", "lpm_keys", "ternary_keys", "range_keys", "fixed_keys"] {
-            let table = schema.named(&format!("pipe.In.{name}")).expect("is there");
+            let table = schema.table_named(&format!("pipe.In.{name}")).expect("is there");
             let mut plain = 0;
             let mut reader = Reader::default();
             for update in updates(table) {
@@ -539,7 +539,7 @@ mod tests {
     fn ports_and_attributes_are_recognized_before_they_are_read() {
         let schema = schema();
         let entry = |table: &str| {
-            let table_id = schema.named(table).expect("is there").id;
+            let table_id = schema.table_named(table).expect("is there").id;
             pb::entity::Entity::TableEntry(pb::TableEntry {
                 table_id,
                 ..pb::TableEntry::default()
@@ -559,41 +559,45 @@ mod tests {
                 r#type: 1,
                 entity: Some(pb::Entity { entity: Some(entity) }),
             };
-            assert_eq!(may_set(&schema, &update.encode_to_vec()), expected, "{update:?}");
+            assert_eq!(
+                may_change_settings(&schema, &update.encode_to_vec()),
+                expected,
+                "{update:?}"
+            );
             all.push((update.encode_to_vec(), expected));
         }
-        assert!(may_set(&schema, &[0xff]));
+        assert!(may_change_settings(&schema, &[0xff]));
         // The last of several tables counts, and the last of several entities.
-        let port = schema.named("$PORT").expect("is there").id;
+        let port = schema.table_named("$PORT").expect("is there").id;
         let twice = [entry_bytes(&all[2].0), vec![8], varint(port)].concat();
         let entity = [vec![10], varint(twice.len() as u32), twice].concat();
         let renamed = [vec![8, 1, 18], varint(entity.len() as u32), entity].concat();
         let decoded = pb::Update::decode(renamed.as_slice()).expect("is a message");
         let step = change::decode(&schema, &Scopes::default(), None, &decoded);
-        assert_eq!(step.table, schema.place(port).ok());
-        assert!(may_set(&schema, &renamed) && settled(&schema, &renamed).is_none());
+        assert_eq!(step.table, schema.index_of(port).ok());
+        assert!(may_change_settings(&schema, &renamed) && table_tag(&schema, &renamed).is_none());
         // The one that may not goes before each of them, and before itself with other bytes and
         // another length.
         let of = |update: &[u8]| {
             let harmless = all[2].0.as_slice();
-            may_any_set(&schema, [harmless, harmless, update].into_iter())
+            may_any_change_settings(&schema, [harmless, harmless, update].into_iter())
         };
         for (update, expected) in &all {
             assert_eq!(of(update), *expected, "{update:?}");
         }
         let harmless = &all[2].0;
-        assert!(!may_any_set(&schema, [harmless.as_slice(); 3].into_iter()));
+        assert!(!may_any_change_settings(&schema, [harmless.as_slice(); 3].into_iter()));
         for at in 0..harmless.len() {
             let mut other = harmless.clone();
             other[at] ^= 0x7f;
-            assert_eq!(of(&other), may_set(&schema, &other), "{other:?}");
+            assert_eq!(of(&other), may_change_settings(&schema, &other), "{other:?}");
         }
     }
 
     #[test]
     fn bytes_of_no_sense_are_left_to_the_messages() {
         let schema = schema();
-        let table = schema.named("pipe.In.exact_keys").expect("is there");
+        let table = schema.table_named("pipe.In.exact_keys").expect("is there");
         let insert = updates(table)[0].clone();
         let mut delete = insert.clone();
         delete.r#type = Type::Delete.into();
@@ -614,7 +618,7 @@ mod tests {
     #[test]
     fn an_action_that_is_named_again_after_its_parameters_is_left_to_the_messages() {
         let schema = schema();
-        let table = schema.named("pipe.In.exact_keys").expect("is there");
+        let table = schema.table_named("pipe.In.exact_keys").expect("is there");
         let mut is_plain = updates(table).into_iter().filter(|update| {
             let bytes = update.encode_to_vec();
             let step = Reader::default().step(&schema, &Scopes::default(), None, &bytes);

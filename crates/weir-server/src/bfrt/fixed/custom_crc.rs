@@ -10,7 +10,7 @@ use crate::bfrt::schema::Table;
 use crate::bfrt::value::{self, Value};
 use crate::refusal::Refusal;
 use weir_proto::bfrt_proto as pb;
-use weir_proto::bfrt_proto::table_entry::Value as Which;
+use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type as Update;
 use weir_proto::custom_crc::{INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
 use weir_switch::{CrcParameters, Transaction, Write};
@@ -23,8 +23,8 @@ use weir_switch::{CrcParameters, Transaction, Write};
 pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     match &entry.value {
         None => {}
-        Some(Which::Key(key)) if key.fields.is_empty() => {}
-        Some(Which::Key(_) | Which::HandleId(_)) => {
+        Some(EntryKey::Key(key)) if key.fields.is_empty() => {}
+        Some(EntryKey::Key(_) | EntryKey::HandleId(_)) => {
             return Err(Refusal::malformed(
                 "the table has no key: its only entry is always there",
             ));

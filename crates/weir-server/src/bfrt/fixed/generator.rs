@@ -141,7 +141,7 @@ fn ports_of(pipes: Range<u32>, generators: &Generators) -> Vec<u32> {
 pub(crate) fn read_ports(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let generators = generators(source.switch)?;
     let all = ports_of(pipes(source.pipe, generators)?, generators);
-    let wanted = match key.map(|k| k.key_number(0)) {
+    let selected = match key.map(|k| k.key_number(0)) {
         Some(port) => {
             generators.check_port(port)?;
             vec![port]
@@ -157,7 +157,7 @@ pub(crate) fn read_ports(table: &Table, key: Option<&Row>, source: &Source<'_>) 
         row.set(table, "clear_port_down_enable", Value::Bool(false));
         row
     };
-    Ok(wanted.into_iter().map(row).collect())
+    Ok(selected.into_iter().map(row).collect())
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ fn mask_count() -> u32 {
 pub(crate) fn read_masks(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let generators = generators(source.switch)?;
     let pipe = pipes(source.pipe, generators)?.start;
-    let wanted = match key.map(|k| k.key_number(0)) {
+    let selected = match key.map(|k| k.key_number(0)) {
         Some(mask) => mask..mask.saturating_add(1),
         None => 0..mask_count(),
     };
@@ -256,5 +256,5 @@ pub(crate) fn read_masks(table: &Table, key: Option<&Row>, source: &Source<'_>) 
         row.set(table, "mask", Value::Wide(Bits::new(MASK_BITS, ports)));
         Ok(row)
     };
-    wanted.map(row).collect()
+    selected.map(row).collect()
 }

@@ -1,6 +1,6 @@
 //! `$mirror.cfg`: what becomes of mirrored packets.
 
-use super::{Asked, Op, Row, Rows};
+use super::{NumberQuery, Op, Row, Rows};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
 use crate::dataplane::check_port;
@@ -8,10 +8,10 @@ use crate::refusal::Refusal;
 use weir_switch::{CloneSession, Replica, Transaction, Write};
 
 /// Fields that say nothing that weir could do, with the only value that changes nothing.
-const IDLE: [&str; 2] = ["$copy_to_cpu", "$mcast_grp_b_valid"];
+const UNSUPPORTED_FLAGS: [&str; 2] = ["$copy_to_cpu", "$mcast_grp_b_valid"];
 
 fn session(row: &Row, table: &Table, before: Option<CloneSession>) -> Result<CloneSession, Refusal> {
-    for name in IDLE {
+    for name in UNSUPPORTED_FLAGS {
         if row.flag(table, name) == Some(true) {
             return Err(Refusal::unsupported(format!(
                 "weir does not do what `{name}` says; leave it out"
@@ -108,11 +108,11 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 }
 
 /// Sessions as they are told.
-pub(crate) fn read(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
-    let (table, replication) = (asked.table, asked.switch.replication());
+pub(crate) fn read(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (query.table, query.switch.replication());
     let normal = table.actions.iter().find(|a| a.name == "$normal").map_or(0, |a| a.id);
-    let ids = replication.sessions_in(asked.numbers()).map(|(id, _)| id);
-    asked.rows(ids, move |id, row| {
+    let ids = replication.sessions_in(query.numbers()).map(|(id, _)| id);
+    query.rows(ids, move |id, row| {
         row.action = normal;
         let Some(session) = replication.session(id) else {
             return;

@@ -3,7 +3,7 @@
 //! `$DEV_PORT` is the number that a port has in the program. On the front the ports are 1/0, 2/0
 //! and so on, in the order in which the switch was given them.
 
-use super::{Fixed, Op, Row, Source, one_or_all};
+use super::{Fixed, Op, Row, Source, require_if_keyed};
 use crate::bfrt::change::{Change, Step};
 use crate::bfrt::schema::{Kind, Schema, Table};
 use crate::bfrt::value::{Type, Value};
@@ -93,16 +93,16 @@ fn change(
 /// Ports that were added, as they are told.
 pub(crate) fn read(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let settings = source.ports.settings();
-    let wanted = key.map(|k| k.key_number(0));
+    let selected = key.map(|k| k.key_number(0));
     let added = settings
         .added
         .iter()
-        .filter(|(port, _)| wanted.is_none_or(|w| w == **port));
-    let rows = added.map(|(port, config)| told(table, *port, config, source.ports));
-    one_or_all(rows.collect(), key)
+        .filter(|(port, _)| selected.is_none_or(|w| w == **port));
+    let rows = added.map(|(port, config)| port_row(table, *port, config, source.ports));
+    require_if_keyed(rows.collect(), key)
 }
 
-fn told(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row {
+fn port_row(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row {
     let mut row = Row {
         key: vec![(table.keys.first().map_or(1, |k| k.id), Value::Number(port.into()))],
         ..Row::default()
@@ -120,7 +120,7 @@ fn told(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row {
         if row.data.iter().any(|(id, _)| *id == field.id) {
             continue;
         }
-        let usual = || match &field.ty {
+        let fallback = || match &field.ty {
             // The first choice is what is where nothing was said.
             Type::Text(choices) => choices.first().cloned().map(Value::Text),
             Type::Bits(_) => Some(Value::Number(0)),
@@ -131,7 +131,7 @@ fn told(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row {
             .get(&field.id)
             .cloned()
             .or_else(|| field.default.clone())
-            .or_else(usual);
+            .or_else(fallback);
         row.data.extend(value.map(|v| (field.id, v)));
     }
     row.data.sort_by_key(|(id, _)| *id);
@@ -157,14 +157,14 @@ pub(crate) fn find(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Sour
     };
     let all = ports.numbers().into_iter().map(row);
     let found = all.filter(|row| key.is_none_or(|k| k.key == row.key));
-    one_or_all(found.collect(), key)
+    require_if_keyed(found.collect(), key)
 }
 
 /// What ports have received and sent.
 pub(crate) fn stats(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
-    let wanted = key.map(|k| k.key_number(0));
+    let selected = key.map(|k| k.key_number(0));
     let added = source.ports.settings().added;
-    let ports: Vec<u32> = match wanted {
+    let ports: Vec<u32> = match selected {
         Some(port) if source.ports.exists(port) => vec![port],
         Some(_) => Vec::new(),
         None if added.is_empty() => source.switch.active_ports().map(|(port, _)| port).collect(),
@@ -188,7 +188,7 @@ pub(crate) fn stats(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Re
         }
         row
     });
-    one_or_all(rows.collect(), key)
+    require_if_keyed(rows.collect(), key)
 }
 
 /// What ports have received and sent is the switch's own count.

@@ -1,6 +1,6 @@
 //! `$pre.*`: groups of copies, their nodes, ports that are one, and ports that get no copies.
 
-use super::{Asked, Op, Row, Rows};
+use super::{NumberQuery, Op, Row, Rows};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::Value;
 use crate::dataplane::check_port;
@@ -84,10 +84,10 @@ pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
 }
 
 /// Groups as they are told.
-pub(crate) fn read_groups(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
-    let Asked { table, switch, .. } = asked;
-    let ids = switch.replication().groups_in(asked.numbers()).map(|(id, _)| id);
-    asked.rows(ids, move |id, row| {
+pub(crate) fn read_groups(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
+    let NumberQuery { table, switch, .. } = query;
+    let ids = switch.replication().groups_in(query.numbers()).map(|(id, _)| id);
+    query.rows(ids, move |id, row| {
         let nodes = group_nodes(switch, id).unwrap_or_default();
         row.set(table, NODES, Value::Numbers(nodes.iter().map(|n| n.0).collect()));
         row.set(
@@ -177,10 +177,10 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
 }
 
 /// Nodes as they are told.
-pub(crate) fn read_nodes(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
-    let (table, replication) = (asked.table, asked.switch.replication());
-    let ids = replication.nodes_in(asked.numbers()).map(|(id, _)| id);
-    asked.rows(ids, move |id, row| {
+pub(crate) fn read_nodes(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (query.table, query.switch.replication());
+    let ids = replication.nodes_in(query.numbers()).map(|(id, _)| id);
+    query.rows(ids, move |id, row| {
         let Some(node) = replication.node(id) else { return };
         row.set(table, "$MULTICAST_RID", Value::Number(node.rid.into()));
         row.set(table, "$MULTICAST_LAG_ID", Value::Numbers(node.lags.clone()));
@@ -217,10 +217,10 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
 }
 
 /// Groups of ports that are one, as they are told.
-pub(crate) fn read_lags(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
-    let (table, replication) = (asked.table, asked.switch.replication());
-    let ids = replication.lags_in(asked.numbers()).map(|(id, _)| id);
-    asked.rows(ids, move |id, row| {
+pub(crate) fn read_lags(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication) = (query.table, query.switch.replication());
+    let ids = replication.lags_in(query.numbers()).map(|(id, _)| id);
+    query.rows(ids, move |id, row| {
         let ports = replication.lag(id).unwrap_or_default();
         row.set(table, PORTS, Value::Numbers(ports.to_vec()));
         row.set(table, "$MULTICAST_LAG_REMOTE_MSB_COUNT", Value::Number(0));
@@ -250,11 +250,11 @@ pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
 }
 
 /// Lists of ports that packets exclude, as they are told: those with ports, or the one asked for.
-pub(crate) fn read_prunes(asked: Asked<'_>) -> Result<Rows<'_>, Refusal> {
-    let (table, replication, only) = (asked.table, asked.switch.replication(), asked.only);
-    let all = replication.port_lists_in(asked.numbers()).map(|(id, _)| id);
+pub(crate) fn read_prunes(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
+    let (table, replication, only) = (query.table, query.switch.replication(), query.only);
+    let all = replication.port_lists_in(query.numbers()).map(|(id, _)| id);
     let ids = only.into_iter().chain(all.filter(move |_| only.is_none()));
-    asked.rows(ids, move |id, row| {
+    query.rows(ids, move |id, row| {
         row.set(table, PORTS, Value::Numbers(replication.port_list(id).to_vec()));
     })
 }

@@ -1,7 +1,7 @@
-//! Entries as they are told.
+//! Entries as they are message.
 
 use super::rows::Layout;
-use super::{Entries, Portion, Which, World};
+use super::{Entries, Portion, ReadContext, Selection};
 use crate::bfrt::cells;
 use crate::bfrt::entry;
 use crate::bfrt::fixed::{self, Fixed, Source};
@@ -13,7 +13,7 @@ use weir_ir::{Bits, ExternId};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::key_field::{Exact, MatchType};
-use weir_proto::bfrt_proto::table_entry::Value as Given;
+use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_switch::Switch;
 use weir_table::{Entry, EntryAction, EntryRef, Group, Member};
 
@@ -21,7 +21,7 @@ impl Entries {
     /// Reads a portion, from a place on.
     pub(super) fn read(
         &self,
-        world: &World,
+        world: &ReadContext,
         table: &Table,
         switch: &Switch,
         from: u64,
@@ -32,10 +32,10 @@ impl Entries {
             Kind::Array(of) => self.cells((table, of), switch, from, out),
             Kind::Parameter(of) => {
                 let fields = of.read(switch, 0, &table.data, &self.fields)?;
-                let told = self.told(table, None, Some(data(0, fields)));
+                let message = self.table_entry(table, None, Some(data(0, fields)));
                 out.push(Entity::TableEntry(pb::TableEntry {
                     is_default_entry: true,
-                    ..told
+                    ..message
                 }));
                 Ok(None)
             }
@@ -45,12 +45,12 @@ impl Entries {
             Kind::ValueSet(set) => {
                 let state = switch.state().value_set(*set);
                 let entries = state.into_iter().flat_map(|s| s.entries());
-                let wanted = |e: &&Entry| match &self.which {
-                    Which::Value(matches) => e.matches == *matches,
+                let is_selected = |e: &&Entry| match &self.which {
+                    Selection::Value(matches) => e.matches == *matches,
                     _ => true,
                 };
-                let found: Vec<&Entry> = entries.filter(wanted).collect();
-                if found.is_empty() && matches!(self.which, Which::Value(_)) {
+                let found: Vec<&Entry> = entries.filter(is_selected).collect();
+                if found.is_empty() && matches!(self.which, Selection::Value(_)) {
                     return Err(missing());
                 }
                 let first = usize::try_from(from).unwrap_or(usize::MAX);
@@ -60,7 +60,7 @@ impl Entries {
                     }
                     let keys = table.keys.iter().zip(&entry.matches);
                     let fields = keys.map(|(key, m)| entry::encode_match(key, m, true)).collect();
-                    out.push(Entity::TableEntry(self.told(table, Some(fields), None)));
+                    out.push(Entity::TableEntry(self.table_entry(table, Some(fields), None)));
                 }
                 Ok(None)
             }
@@ -70,17 +70,22 @@ impl Entries {
     }
 
     /// An entry with this key and data.
-    fn told(&self, table: &Table, key: Option<Vec<pb::KeyField>>, data: Option<pb::TableData>) -> pb::TableEntry {
+    fn table_entry(
+        &self,
+        table: &Table,
+        key: Option<Vec<pb::KeyField>>,
+        data: Option<pb::TableData>,
+    ) -> pb::TableEntry {
         pb::TableEntry {
             table_id: table.id,
-            value: key.map(|fields| Given::Key(pb::TableKey { fields })),
+            value: key.map(|fields| EntryKey::Key(pb::TableKey { fields })),
             data: data.filter(|_| !self.key_only),
             entry_tgt: self.target,
             ..pb::TableEntry::default()
         }
     }
 
-    pub(super) fn wants(&self, id: u32) -> bool {
+    pub(super) fn selects(&self, id: u32) -> bool {
         self.fields.is_empty() || self.fields.contains(&id)
     }
 
@@ -89,7 +94,7 @@ impl Entries {
 
     fn of_match(
         &self,
-        world: &World,
+        world: &ReadContext,
         (table, of): (&Table, &Match),
         switch: &Switch,
         from: u64,
@@ -97,35 +102,37 @@ impl Entries {
     ) -> Result<Option<u64>, Refusal> {
         let state = &switch.table_state(of.table)?.table;
         match &self.which {
-            Which::Entry(which) => {
+            Selection::Entry(which) => {
                 let entry = state.get(which).map_err(weir_switch::ControlError::from)?;
-                let told = self.entry(world, (table, of), switch, entry)?;
-                out.push(Entity::TableEntry(told));
+                let message = self.entry(world, (table, of), switch, entry)?;
+                out.push(Entity::TableEntry(message));
                 return Ok(None);
             }
-            Which::All => {
+            Selection::All => {
                 let mut layout = Layout::new(self, table, of);
                 for entry in state.entries_from(from) {
-                    let is_wanted = self.action == 0 || self.action_of(table, entry) == self.action;
-                    if (is_wanted && out.is_full()) || !out.room.look(1) {
+                    let is_selected = self.action == 0 || self.action_of(table, entry) == self.action;
+                    if (is_selected && out.is_full()) || !out.room.look(1) {
                         return Ok(Some(entry.place()));
                     }
-                    if !is_wanted {
+                    if !is_selected {
                         continue;
                     }
-                    let told = || self.entry(world, (table, of), switch, entry).map(Entity::TableEntry);
+                    let message = || self.entry(world, (table, of), switch, entry).map(Entity::TableEntry);
                     match &mut layout {
-                        Some(layout) => layout.add(switch, entry, out.row(), told)?,
-                        None => out.push(told()?),
+                        Some(layout) => layout.add(switch, entry, out.row(), message)?,
+                        None => out.push(message()?),
                     }
                 }
             }
             _ => {}
         }
-        let told = self.default_entry((table, of), switch)?;
+        let message = self.default_entry((table, of), switch)?;
         let has_action = |t: &pb::TableEntry| t.data.as_ref().map_or(0, |d| d.action_id) == self.action;
-        if let Some(told) = told.filter(|t| self.action == 0 || has_action(t) || matches!(self.which, Which::Default)) {
-            out.push(Entity::TableEntry(told));
+        if let Some(message) =
+            message.filter(|t| self.action == 0 || has_action(t) || matches!(self.which, Selection::Default))
+        {
+            out.push(Entity::TableEntry(message));
         }
         Ok(None)
     }
@@ -142,21 +149,21 @@ impl Entries {
 
     fn entry(
         &self,
-        world: &World,
+        world: &ReadContext,
         (table, of): (&Table, &Match),
         switch: &Switch,
         entry: &Entry,
     ) -> Result<pb::TableEntry, Refusal> {
         if let Some(handle) = self.by_handle {
-            let told = self.told(table, None, None);
+            let message = self.table_entry(table, None, None);
             return Ok(pb::TableEntry {
-                value: Some(Given::HandleId(handle)),
-                ..told
+                value: Some(EntryKey::HandleId(handle)),
+                ..message
             });
         }
         let key = entry::encode_key(table, of, entry).fields;
         if self.key_only {
-            return Ok(self.told(table, Some(key), None));
+            return Ok(self.table_entry(table, Some(key), None));
         }
         let (action_id, mut fields) = match &entry.action {
             EntryAction::Call(call) => entry::encode_call(&table.actions, call, 0, &self.fields),
@@ -172,34 +179,40 @@ impl Entries {
             );
             fields.extend(self.idle(world, (table, of), switch, entry));
         }
-        Ok(self.told(table, Some(key), Some(data(action_id, fields))))
+        Ok(self.table_entry(table, Some(key), Some(data(action_id, fields))))
     }
 
     fn reference(&self, table: &Table, role: Role, id: u32) -> Vec<pb::DataField> {
-        let field = table.with_role(role).filter(|f| self.wants(f.id));
+        let field = table.with_role(role).filter(|f| self.selects(f.id));
         let field = field.map(|f| value::encode(f.id, &f.ty, &Value::Number(id.into())));
         field.into_iter().collect()
     }
 
     /// The time to live and the hit state of an entry.
-    fn idle(&self, world: &World, (table, of): (&Table, &Match), switch: &Switch, entry: &Entry) -> Vec<pb::DataField> {
+    fn idle(
+        &self,
+        world: &ReadContext,
+        (table, of): (&Table, &Match),
+        switch: &Switch,
+        entry: &Entry,
+    ) -> Vec<pb::DataField> {
         if !of.idle_timeout {
             return Vec::new();
         }
         let last = switch.last_hit_ns(of.table, entry.handle).unwrap_or(0);
         let elapsed = switch.now_ns().saturating_sub(last);
         let ttl = entry.idle_timeout_ns;
-        let patience = if ttl > 0 {
+        let active_ns = if ttl > 0 {
             ttl
         } else {
             world.attributes.query_interval_ns(table.id)
         };
         let left = if self.from_hw { ttl.saturating_sub(elapsed) } else { ttl };
-        let fields = table.data.iter().filter(|f| self.wants(f.id));
+        let fields = table.data.iter().filter(|f| self.selects(f.id));
         let fields = fields.filter_map(|field| {
             let value = match field.role {
                 Role::Ttl => Value::Number((left / 1_000_000).min(u32::MAX.into())),
-                Role::HitState if elapsed < patience => Value::Text("ENTRY_ACTIVE".to_owned()),
+                Role::HitState if elapsed < active_ns => Value::Text("ENTRY_ACTIVE".to_owned()),
                 Role::HitState => Value::Text("ENTRY_IDLE".to_owned()),
                 _ => return None,
             };
@@ -218,7 +231,7 @@ impl Entries {
         fields.extend(of.resources.read(switch, 0, &table.data, &self.fields)?);
         Ok(Some(pb::TableEntry {
             is_default_entry: true,
-            ..self.told(table, None, Some(data(action_id, fields)))
+            ..self.table_entry(table, None, Some(data(action_id, fields)))
         }))
     }
 
@@ -232,8 +245,8 @@ impl Entries {
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         let (first, end) = match &self.which {
-            Which::Number(index) => (*index, index.saturating_add(1)),
-            Which::Default => return Err(Refusal::unsupported("the table has no default entry")),
+            Selection::Number(index) => (*index, index.saturating_add(1)),
+            Selection::Default => return Err(Refusal::unsupported("the table has no default entry")),
             _ => (from, of.size(switch)),
         };
         for index in first..end {
@@ -241,8 +254,8 @@ impl Entries {
                 return Ok(Some(index));
             }
             let fields = of.read(switch, index, &table.data, &self.fields)?;
-            let told = self.told(table, Some(number_key(table, index)), Some(data(0, fields)));
-            out.push(Entity::TableEntry(told));
+            let message = self.table_entry(table, Some(number_key(table, index)), Some(data(0, fields)));
+            out.push(Entity::TableEntry(message));
         }
         Ok(None)
     }
@@ -257,14 +270,14 @@ impl Entries {
     ) -> Result<Option<u64>, Refusal> {
         // All instances have the same members, as far as this server writes them.
         let profile = instances.first().and_then(|id| switch.state().profile(*id));
-        let told = |id: u32, member: &Member| {
+        let message = |id: u32, member: &Member| {
             let (action, fields) = entry::encode_call(&table.actions, &member.action, 0, &self.fields);
-            self.told(table, Some(number_key(table, id.into())), Some(data(action, fields)))
+            self.table_entry(table, Some(number_key(table, id.into())), Some(data(action, fields)))
         };
-        if let Which::Number(wanted) = self.which {
-            let id = u32::try_from(wanted).map_err(|_| missing())?;
+        if let Selection::Number(number) = self.which {
+            let id = u32::try_from(number).map_err(|_| missing())?;
             let member = profile.and_then(|p| p.member(id)).ok_or_else(missing)?;
-            out.push(Entity::TableEntry(told(id, member)));
+            out.push(Entity::TableEntry(message(id, member)));
             return Ok(None);
         }
         let all = profile.into_iter().flat_map(|p| p.members());
@@ -272,9 +285,9 @@ impl Entries {
             if out.is_full() || !out.room.look(1) {
                 return Ok(Some(id.into()));
             }
-            let told = told(id, member);
-            if self.action == 0 || told.data.as_ref().is_none_or(|d| d.action_id == self.action) {
-                out.push(Entity::TableEntry(told));
+            let message = message(id, member);
+            if self.action == 0 || message.data.as_ref().is_none_or(|d| d.action_id == self.action) {
+                out.push(Entity::TableEntry(message));
             }
         }
         Ok(None)
@@ -289,8 +302,8 @@ impl Entries {
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         let profile = switch.state().profile(selector);
-        let told = |id: u32, group: &Group| {
-            let fields = table.data.iter().filter(|f| self.wants(f.id)).filter_map(|field| {
+        let message = |id: u32, group: &Group| {
+            let fields = table.data.iter().filter(|f| self.selects(f.id)).filter_map(|field| {
                 let value = match field.role {
                     Role::Member => Value::Numbers(group.members.iter().map(|m| m.member).collect()),
                     Role::MemberStatus => Value::Bools(group.members.iter().map(|m| !m.is_off).collect()),
@@ -301,12 +314,12 @@ impl Entries {
                 Some(value::encode(field.id, &field.ty, &value))
             });
             let data = data(0, fields.collect());
-            self.told(table, Some(number_key(table, id.into())), Some(data))
+            self.table_entry(table, Some(number_key(table, id.into())), Some(data))
         };
-        if let Which::Number(wanted) = self.which {
-            let id = u32::try_from(wanted).map_err(|_| missing())?;
+        if let Selection::Number(number) = self.which {
+            let id = u32::try_from(number).map_err(|_| missing())?;
             let group = profile.and_then(|p| p.group(id)).ok_or_else(missing)?;
-            out.push(Entity::TableEntry(told(id, group)));
+            out.push(Entity::TableEntry(message(id, group)));
             return Ok(None);
         }
         let all = profile.into_iter().flat_map(|p| p.groups());
@@ -314,12 +327,12 @@ impl Entries {
             if out.is_full() {
                 return Ok(Some(id.into()));
             }
-            out.push(Entity::TableEntry(told(id, group)));
+            out.push(Entity::TableEntry(message(id, group)));
         }
         Ok(None)
     }
 
-    /// Which member of a group a hash chooses.
+    /// Selection member of a group a hash chooses.
     fn choice(
         &self,
         table: &Table,
@@ -327,7 +340,7 @@ impl Entries {
         switch: &Switch,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
-        let Which::Choice(group, hash) = &self.which else {
+        let Selection::Choice(group, hash) = &self.which else {
             return Err(Refusal::unsupported("the table is read by group and hash"));
         };
         let found = switch.state().profile(selector).and_then(|p| p.group(*group));
@@ -341,8 +354,8 @@ impl Entries {
             .data
             .iter()
             .map(|f| value::encode(f.id, &f.ty, &Value::Number(member.into())));
-        let told = self.told(table, Some(keys), Some(data(0, fields.collect())));
-        out.push(Entity::TableEntry(told));
+        let message = self.table_entry(table, Some(keys), Some(data(0, fields.collect())));
+        out.push(Entity::TableEntry(message));
         Ok(None)
     }
 
@@ -354,16 +367,16 @@ impl Entries {
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         let all = &switch.state().port_metadata;
-        let wanted = match &self.which {
-            Which::Number(port) => Some(u32::try_from(*port).unwrap_or(u32::MAX)),
-            Which::Default => return Err(Refusal::unsupported("the table has no default entry")),
+        let selected = match &self.which {
+            Selection::Number(port) => Some(u32::try_from(*port).unwrap_or(u32::MAX)),
+            Selection::Default => return Err(Refusal::unsupported("the table has no default entry")),
             _ => None,
         };
-        if wanted.is_some_and(|port| !all.contains_key(&port)) {
+        if selected.is_some_and(|port| !all.contains_key(&port)) {
             return Err(missing());
         }
-        let first = wanted.unwrap_or(u32::try_from(from).unwrap_or(u32::MAX));
-        for (port, bytes) in all.range(first..=wanted.unwrap_or(u32::MAX)) {
+        let first = selected.unwrap_or(u32::try_from(from).unwrap_or(u32::MAX));
+        for (port, bytes) in all.range(first..=selected.unwrap_or(u32::MAX)) {
             if out.is_full() {
                 return Ok(Some((*port).into()));
             }
@@ -381,16 +394,16 @@ impl Entries {
                     value::encode(field.id, &field.ty, &cells::scalar_value(&field.ty, &bits))
                 })
                 .collect();
-            let fields = fields.into_iter().filter(|f| self.wants(f.field_id)).collect();
-            let told = self.told(table, Some(number_key(table, (*port).into())), Some(data(0, fields)));
-            out.push(Entity::TableEntry(told));
+            let fields = fields.into_iter().filter(|f| self.selects(f.field_id)).collect();
+            let message = self.table_entry(table, Some(number_key(table, (*port).into())), Some(data(0, fields)));
+            out.push(Entity::TableEntry(message));
         }
         Ok(None)
     }
 
     fn fixed(
         &self,
-        (world, of): (&World, Fixed),
+        (world, of): (&ReadContext, Fixed),
         table: &Table,
         switch: &Switch,
         from: u64,
@@ -402,11 +415,11 @@ impl Entries {
             cpu_port: world.cpu_port,
             pipe: self.pipe,
         };
-        if matches!(self.which, Which::Default) && !table.keys.is_empty() {
+        if matches!(self.which, Selection::Default) && !table.keys.is_empty() {
             return Err(Refusal::unsupported("the table has no default entry"));
         }
         let key = match &self.which {
-            Which::Row(row) => Some(row),
+            Selection::Row(row) => Some(row),
             _ => None,
         };
         let rows = fixed::read(of, table, key, from, &source)?;
@@ -416,10 +429,10 @@ impl Entries {
             }
             let row = (rows.make)(place);
             if self.action == 0 || row.action == self.action {
-                let told = fixed::encode(table, &row, &self.fields, self.key_only);
+                let message = fixed::encode(table, &row, &self.fields, self.key_only);
                 out.push(Entity::TableEntry(pb::TableEntry {
                     entry_tgt: self.target,
-                    ..told
+                    ..message
                 }));
             }
         }
@@ -437,7 +450,7 @@ pub(crate) fn key_of(table: &Table, switch: &Switch, which: &EntryRef) -> Option
     let entry = switch.state().table(of.table)?.table.get(which).ok()?;
     Some(pb::TableEntry {
         table_id: table.id,
-        value: Some(Given::Key(entry::encode_key(table, of, entry))),
+        value: Some(EntryKey::Key(entry::encode_key(table, of, entry))),
         ..pb::TableEntry::default()
     })
 }

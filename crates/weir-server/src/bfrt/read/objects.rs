@@ -1,6 +1,6 @@
 //! Numbers of names, and how full tables are.
 
-use super::World;
+use super::ReadContext;
 use crate::bfrt::fixed::{self, Source};
 use crate::bfrt::schema::{Kind, Table};
 use crate::refusal::Refusal;
@@ -11,14 +11,17 @@ use weir_proto::bfrt_proto::object_id::{LearnObject, Object, TableObject};
 use weir_switch::Switch;
 
 /// The number of what has a name.
-pub(super) fn find(world: &World, asked: &pb::ObjectId) -> Result<pb::Entity, Refusal> {
-    let id = match &asked.object {
+pub(super) fn find(world: &ReadContext, requested: &pb::ObjectId) -> Result<pb::Entity, Refusal> {
+    let id = match &requested.object {
         Some(Object::TableObject(object)) => in_table(world, object)?,
         Some(Object::LearnObject(object)) => in_learn(world, object)?,
         None => return Err(Refusal::malformed("the object is missing")),
     };
     Ok(pb::Entity {
-        entity: Some(Entity::ObjectId(pb::ObjectId { id, ..asked.clone() })),
+        entity: Some(Entity::ObjectId(pb::ObjectId {
+            id,
+            ..requested.clone()
+        })),
     })
 }
 
@@ -26,8 +29,8 @@ fn unknown(what: &str, name: &str) -> Refusal {
     Refusal::not_found(format!("there is no {what} `{name}`"))
 }
 
-fn in_table(world: &World, object: &TableObject) -> Result<u32, Refusal> {
-    let table = world.schema.named(&object.table_name);
+fn in_table(world: &ReadContext, object: &TableObject) -> Result<u32, Refusal> {
+    let table = world.schema.table_named(&object.table_name);
     let table = table.ok_or_else(|| unknown("table", &object.table_name))?;
     match &object.names {
         None => Ok(table.id),
@@ -54,7 +57,7 @@ fn in_table(world: &World, object: &TableObject) -> Result<u32, Refusal> {
     }
 }
 
-fn in_learn(world: &World, object: &LearnObject) -> Result<u32, Refusal> {
+fn in_learn(world: &ReadContext, object: &LearnObject) -> Result<u32, Refusal> {
     let learn = world.schema.learns.iter().find(|l| l.name == object.learn_name);
     let learn = learn.ok_or_else(|| unknown("digest", &object.learn_name))?;
     match &object.data_field_name {
@@ -67,7 +70,7 @@ fn in_learn(world: &World, object: &LearnObject) -> Result<u32, Refusal> {
 }
 
 /// How many entries a table has.
-pub(super) fn usage(world: &World, table: &Table, switch: &Switch) -> Result<u32, Refusal> {
+pub(super) fn usage(world: &ReadContext, table: &Table, switch: &Switch) -> Result<u32, Refusal> {
     let profile = |id| switch.state().profile(id);
     let count = match &table.kind {
         Kind::Match(of) => switch.table_state(of.table)?.table.len(),

@@ -5,7 +5,7 @@
 //! counters and meters. Builds with debug assertions compare the two entry by entry, so that every
 //! test that reads a whole table does.
 //!
-//! Everything is written from its end to its beginning, as [`Writer`] asks; numbers of fields are
+//! Everything is written from its end to its beginning, as [`Writer`] any_column; numbers of fields are
 //! those of `bfruntime.proto`.
 
 use super::{Entries, sum};
@@ -48,7 +48,7 @@ impl Rows {
 
 /// State of an entry that is told.
 #[derive(Debug, Clone, Copy)]
-enum Column {
+enum StateColumn {
     Bytes(u32),
     Packets(u32),
     Meter(u32, usize),
@@ -59,7 +59,7 @@ pub(super) struct Layout<'a> {
     entries: &'a Entries,
     table: &'a Table,
     priority: Option<u32>,
-    columns: Vec<Column>,
+    columns: Vec<StateColumn>,
     counter: Option<ExternId>,
     meter: Option<(ExternId, bool)>,
     writer: Writer,
@@ -73,20 +73,20 @@ impl<'a> Layout<'a> {
         if of.idle_timeout || of.resources.has_registers_or_filters() {
             return None;
         }
-        let fields = table.data.iter().filter(|f| entries.wants(f.id));
+        let fields = table.data.iter().filter(|f| entries.selects(f.id));
         let column = |field: &Field| match (field.role, &field.ty) {
-            (Role::CounterBytes, Type::Bits(64)) => Some(Some(Column::Bytes(field.id))),
-            (Role::CounterPackets, Type::Bits(64)) => Some(Some(Column::Packets(field.id))),
-            (Role::Meter(which), Type::Bits(64)) => Some(Some(Column::Meter(field.id, which))),
+            (Role::CounterBytes, Type::Bits(64)) => Some(Some(StateColumn::Bytes(field.id))),
+            (Role::CounterPackets, Type::Bits(64)) => Some(Some(StateColumn::Packets(field.id))),
+            (Role::Meter(which), Type::Bits(64)) => Some(Some(StateColumn::Meter(field.id, which))),
             // Which of them an entry has is its action's to say.
             (Role::Member | Role::Group, Type::Bits(32)) => Some(None),
             _ => None,
         };
-        let columns: Option<Vec<Option<Column>>> = fields.map(column).collect();
-        let columns: Vec<Column> = columns?.into_iter().flatten().collect();
-        let asks = |is: fn(&Column) -> bool| columns.iter().any(is);
-        let counts = asks(|c| matches!(c, Column::Bytes(_) | Column::Packets(_)));
-        let meters = asks(|c| matches!(c, Column::Meter(..)));
+        let columns: Option<Vec<Option<StateColumn>>> = fields.map(column).collect();
+        let columns: Vec<StateColumn> = columns?.into_iter().flatten().collect();
+        let any_column = |is: fn(&StateColumn) -> bool| columns.iter().any(is);
+        let counts = any_column(|c| matches!(c, StateColumn::Bytes(_) | StateColumn::Packets(_)));
+        let meters = any_column(|c| matches!(c, StateColumn::Meter(..)));
         Some(Layout {
             entries,
             table,
@@ -108,7 +108,7 @@ impl<'a> Layout<'a> {
         switch: &Switch,
         entry: &Entry,
         out: &mut Rows,
-        told: impl Fn() -> Result<Entity, Refusal>,
+        expected: impl Fn() -> Result<Entity, Refusal>,
     ) -> Result<(), Refusal> {
         self.writer.clear();
         self.sums.clear();
@@ -123,7 +123,7 @@ impl<'a> Layout<'a> {
         self.key(entry);
         self.writer.uint32(1, self.table.id);
         self.writer.nested(1, end);
-        debug_assert_eq!(Ok(self.writer.written().to_vec()), told().map(encoded));
+        debug_assert_eq!(Ok(self.writer.written().to_vec()), expected().map(encoded));
         self.writer.nested(1, end);
         out.bytes.extend_from_slice(self.writer.written());
         let end = out.bytes.len();
@@ -134,7 +134,7 @@ impl<'a> Layout<'a> {
     fn key(&mut self, entry: &Entry) {
         let end = self.writer.mark();
         if let Some(id) = self.priority {
-            let priority = entry::told(entry.priority).to_be_bytes();
+            let priority = entry::to_wire_priority(entry.priority).to_be_bytes();
             let end = self.writer.mark();
             self.writer.fill(1, 4, |room| room.copy_from_slice(&priority));
             self.writer.nested(2, end);
@@ -160,9 +160,9 @@ impl<'a> Layout<'a> {
         };
         for column in self.columns.iter().rev() {
             let (id, number, is_sum) = match *column {
-                Column::Bytes(id) => (id, count.bytes, true),
-                Column::Packets(id) => (id, count.packets, true),
-                Column::Meter(id, which) => (id, meter[which], false),
+                StateColumn::Bytes(id) => (id, count.bytes, true),
+                StateColumn::Packets(id) => (id, count.packets, true),
+                StateColumn::Meter(id, which) => (id, meter[which], false),
             };
             if is_sum {
                 self.sums.push(self.writer.mark().before_end() + 8);
@@ -187,7 +187,7 @@ impl<'a> Layout<'a> {
             return;
         };
         for (param, value) in action.params.iter().zip(&call.arguments).rev() {
-            if self.entries.wants(param.id) {
+            if self.entries.selects(param.id) {
                 stream(&mut self.writer, param.id, length(value), |room| value.copy_to(room));
             }
         }
@@ -195,7 +195,7 @@ impl<'a> Layout<'a> {
     }
 
     fn reference(&mut self, role: Role, id: u32) {
-        if let Some(field) = self.table.with_role(role).filter(|f| self.entries.wants(f.id)) {
+        if let Some(field) = self.table.with_role(role).filter(|f| self.entries.selects(f.id)) {
             stream(&mut self.writer, field.id, 4, |room| {
                 room.copy_from_slice(&id.to_be_bytes());
             });

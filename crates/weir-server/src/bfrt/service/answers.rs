@@ -1,6 +1,6 @@
-//! Answers that are one message each, and how many bytes they may have together.
+//! AnswerBudget that are one message each, and how many bytes they may have together.
 //!
-//! Such an answer is in memory as a whole from its first entry until its client has taken it. So it
+//! Such an answer is in memory as a total from its first entry until its client has taken it. So it
 //! has a share of a budget of the server, which goes back when both are over: the putting together
 //! and the sending.
 
@@ -12,28 +12,28 @@ use std::task::{Context, Poll};
 use tokio_stream::Stream;
 
 /// Bytes from which on an answer counts.
-const COUNTED: usize = 1 << 20;
+const MIN_COUNTED: usize = 1 << 20;
 
 /// Bytes that answers may have, and those that are free.
 #[derive(Debug)]
-pub struct Answers {
-    whole: usize,
+pub struct AnswerBudget {
+    total: usize,
     free: AtomicUsize,
 }
 
-impl Answers {
+impl AnswerBudget {
     /// Room for so many bytes.
-    pub fn new(whole: usize) -> Arc<Self> {
-        Arc::new(Answers {
-            whole,
-            free: AtomicUsize::new(whole),
+    pub fn new(total: usize) -> Arc<Self> {
+        Arc::new(AnswerBudget {
+            total,
+            free: AtomicUsize::new(total),
         })
     }
 
     /// The share of an answer without bytes so far.
-    pub fn share(self: &Arc<Self>) -> Arc<Share> {
-        Arc::new(Share {
-            of: Arc::clone(self),
+    pub fn permit(self: &Arc<Self>) -> Arc<AnswerPermit> {
+        Arc::new(AnswerPermit {
+            budget: Arc::clone(self),
             bytes: AtomicUsize::new(0),
         })
     }
@@ -41,27 +41,30 @@ impl Answers {
 
 /// What one answer has; given back with the last handle.
 #[derive(Debug)]
-pub struct Share {
-    of: Arc<Answers>,
+pub struct AnswerPermit {
+    budget: Arc<AnswerBudget>,
     bytes: AtomicUsize,
 }
 
-impl Share {
+impl AnswerPermit {
     /// Takes what an answer of so many bytes needs beside what it has.
     ///
     /// # Errors
     /// Others have the rest.
     pub fn grow(&self, to: usize) -> Result<(), Refusal> {
         let more = match to {
-            0..COUNTED => return Ok(()),
+            0..MIN_COUNTED => return Ok(()),
             _ => to.saturating_sub(self.bytes.load(Ordering::Relaxed)),
         };
-        let less = |free: usize| free.checked_sub(more);
-        let taken = self.of.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.map_err(|_| {
+        let subtract = |free: usize| free.checked_sub(more);
+        let reserved = self
+            .budget
+            .free
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
+        reserved.map_err(|_| {
             Refusal::full(format!(
                 "the answers of all clients may have {} bytes at a time, and others have most of them; try again, or take several messages (metadata `weir-stream: 1`)",
-                self.of.whole
+                self.budget.total
             ))
         })?;
         self.bytes.fetch_add(more, Ordering::Relaxed);
@@ -69,28 +72,28 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for AnswerPermit {
     fn drop(&mut self) {
         let bytes = self.bytes.load(Ordering::Relaxed);
-        self.of.free.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.free.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 /// A stream of answers, which keeps their share until they are sent or nobody waits for them.
 #[derive(Debug)]
-pub struct Kept<S> {
+pub struct AnswerStream<S> {
     inner: S,
-    _share: Arc<Share>,
+    _permit: Arc<AnswerPermit>,
 }
 
-impl<S> Kept<S> {
+impl<S> AnswerStream<S> {
     /// A stream with a share.
-    pub fn new(inner: S, share: Arc<Share>) -> Self {
-        Kept { inner, _share: share }
+    pub fn new(inner: S, permit: Arc<AnswerPermit>) -> Self {
+        AnswerStream { inner, _permit: permit }
     }
 }
 
-impl<S: Stream + Unpin> Stream for Kept<S> {
+impl<S: Stream + Unpin> Stream for AnswerStream<S> {
     type Item = S::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
@@ -104,14 +107,14 @@ mod tests {
 
     #[test]
     fn what_an_answer_has_others_have_not_until_it_is_gone() {
-        let answers = Answers::new(8 << 20);
-        let [one, two, short] = [(); 3].map(|()| answers.share());
+        let answers = AnswerBudget::new(8 << 20);
+        let [one, two, short] = [(); 3].map(|()| answers.permit());
         assert_eq!(one.grow(5 << 20), Ok(()));
         assert_eq!(one.grow(6 << 20), Ok(()));
         assert_eq!(two.grow(2 << 20), Ok(()));
-        assert_eq!(short.grow(COUNTED - 1), Ok(()));
-        assert!(two.grow(3 << 20).is_err() && short.grow(COUNTED).is_err());
-        let sent = Kept::new(tokio_stream::empty::<()>(), Arc::clone(&one));
+        assert_eq!(short.grow(MIN_COUNTED - 1), Ok(()));
+        assert!(two.grow(3 << 20).is_err() && short.grow(MIN_COUNTED).is_err());
+        let sent = AnswerStream::new(tokio_stream::empty::<()>(), Arc::clone(&one));
         drop(one);
         assert!(two.grow(3 << 20).is_err());
         drop(sent);

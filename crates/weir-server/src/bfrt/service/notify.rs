@@ -37,7 +37,7 @@ impl Listener for Shared {
 
     fn digests(&self, loaded: &Loaded, digests: &[Digest], _now_ns: u64) {
         let Ok(program) = &loaded.bfrt else { return };
-        let to = lock(&self.clients).wanting(&program.name, |w| w.enable_learn_notifications);
+        let to = lock(&self.clients).subscribers(&program.name, |w| w.enable_learn_notifications);
         if to.is_empty() {
             return;
         }
@@ -64,9 +64,9 @@ impl Listener for Shared {
                 digest_id,
                 list_id: 0,
                 data,
-                target: Some(self.whole()),
+                target: Some(self.whole_device()),
             };
-            self.tell(&to, &Answer::Digest(list), true);
+            self.notify(&to, &Answer::Digest(list), true);
         }
     }
 
@@ -75,27 +75,27 @@ impl Listener for Shared {
         let name = self.device.current_name();
         let to: Vec<_> = {
             let mut clients = lock(&self.clients);
-            clients.keep(name.as_deref().unwrap_or_default());
+            clients.program_changed(name.as_deref().unwrap_or_default());
             clients.all().map(|c| c.stream).collect()
         };
         use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
-        let said: &[_] = match change {
+        let steps: &[_] = match change {
             Change::Saved => &[WarmInitStarted],
             Change::Committed { was_saved: true } => &[WarmInitFinished],
             Change::Committed { was_saved: false } => &[WarmInitStarted, WarmInitFinished],
         };
-        for what in said {
+        for step in steps {
             let notice = pb::SetForwardingPipelineConfigResponse {
-                set_forwarding_pipeline_config_response_type: (*what).into(),
+                set_forwarding_pipeline_config_response_type: (*step).into(),
             };
-            self.tell(&to, &Answer::SetForwardingPipelineConfigResponse(notice), false);
+            self.notify(&to, &Answer::SetForwardingPipelineConfigResponse(notice), false);
         }
     }
 }
 
 impl Shared {
     /// The whole device, as notices say it.
-    fn whole(&self) -> pb::TargetDevice {
+    fn whole_device(&self) -> pb::TargetDevice {
         pb::TargetDevice {
             device_id: self.config.device_id,
             pipe_id: 0,
@@ -134,12 +134,12 @@ impl Shared {
         };
         let to: Vec<_> = {
             let clients = lock(&self.clients);
-            let wanting = clients
+            let subscribers = clients
                 .all()
-                .filter(|c| c.wants.enable_port_status_change_notifications);
-            wanting.map(|c| c.stream).collect()
+                .filter(|c| c.notifications.enable_port_status_change_notifications);
+            subscribers.map(|c| c.stream).collect()
         };
-        self.tell(&to, &Answer::PortStatusChangeNotification(notice), true);
+        self.notify(&to, &Answer::PortStatusChangeNotification(notice), true);
     }
 }
 
@@ -149,10 +149,10 @@ async fn digests(shared: Weak<Shared>, interval: Duration) {
     loop {
         ticks.tick().await;
         let Some(shared) = shared.upgrade() else { return };
-        let is_wanted = lock(&shared.clients)
+        let has_subscriber = lock(&shared.clients)
             .all()
-            .any(|c| c.bound.is_some() && c.wants.enable_learn_notifications);
-        if is_wanted && shared.device.poll_digests().await.is_err() {
+            .any(|c| c.bound.is_some() && c.notifications.enable_learn_notifications);
+        if has_subscriber && shared.device.poll_digests().await.is_err() {
             return;
         }
     }
@@ -170,17 +170,17 @@ async fn idle(shared: Weak<Shared>, interval: Duration) {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // Entries that clients were told of, and have not been told of since that they are hit again.
-    let mut told: FxHashMap<Handle, pb::TableEntry> = FxHashMap::default();
+    let mut notified: FxHashMap<Handle, pb::TableEntry> = FxHashMap::default();
     loop {
         ticks.tick().await;
         let Some(shared) = shared.upgrade() else { return };
-        if send_idle(&shared, &mut told).await.is_err() {
+        if send_idle(&shared, &mut notified).await.is_err() {
             return;
         }
     }
 }
 
-/// The idle entries of a replica, of tables whose clients are told.
+/// The idle entries of a replica, of tables whose clients are notified.
 fn idle_entries(program: &Program, tables: &[TableId], switch: &Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
     let found = switch.idle_entries(now_ns).into_iter();
     let found = found.filter(|(table, _)| tables.contains(table));
@@ -193,7 +193,7 @@ fn idle_entries(program: &Program, tables: &[TableId], switch: &Switch, now_ns: 
     entries.collect()
 }
 
-async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, pb::TableEntry>) -> Result<(), Refusal> {
+async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, pb::TableEntry>) -> Result<(), Refusal> {
     let Ok(loaded) = shared.device.live() else {
         return Ok(());
     };
@@ -210,22 +210,22 @@ async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, pb::TableEntry>
             _ => None,
         })
         .collect();
-    let (of_idle, of_active) = {
+    let (idle_clients, active_clients) = {
         let clients = lock(&shared.clients);
         (
-            clients.wanting(&program.name, |w| w.enable_idletimeout_notifications),
-            clients.wanting(&program.name, |w| w.enable_entry_active_notifications),
+            clients.subscribers(&program.name, |w| w.enable_idletimeout_notifications),
+            clients.subscribers(&program.name, |w| w.enable_entry_active_notifications),
         )
     };
-    if tables.is_empty() || (of_idle.is_empty() && of_active.is_empty()) {
-        told.clear();
+    if tables.is_empty() || (idle_clients.is_empty() && active_clients.is_empty()) {
+        notified.clear();
         return Ok(());
     }
     let now = shared.device.plane.now_ns();
-    let asked = told.keys().copied().collect::<Vec<_>>();
+    let known = notified.keys().copied().collect::<Vec<_>>();
     let found = gather(&*shared.device.plane, move |_, switch: &mut Switch| {
         // Of those that were told of, the ones that are still there.
-        let there = asked.iter().filter(|(table, handle)| {
+        let there = known.iter().filter(|(table, handle)| {
             let handle = EntryHandle::new(*handle);
             handle.is_some_and(|h| switch.state().table(*table).is_some_and(|t| t.table.entry(h).is_some()))
         });
@@ -244,29 +244,29 @@ async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, pb::TableEntry>
             None => false,
         });
     }
-    told.retain(|handle, _| there.contains(handle));
-    let active: Vec<Handle> = told.keys().filter(|h| !idle.contains_key(h)).copied().collect();
+    notified.retain(|handle, _| there.contains(handle));
+    let active: Vec<Handle> = notified.keys().filter(|h| !idle.contains_key(h)).copied().collect();
     for handle in active {
-        if let Some(entry) = told.remove(&handle) {
-            shared.tell_idle(&of_active, entry, NotificationType::EntryActive);
+        if let Some(entry) = notified.remove(&handle) {
+            shared.notify_idle(&active_clients, entry, NotificationType::EntryActive);
         }
     }
-    let mut due: Vec<(Handle, Idle)> = idle.into_iter().filter(|(h, _)| !told.contains_key(h)).collect();
+    let mut due: Vec<(Handle, Idle)> = idle.into_iter().filter(|(h, _)| !notified.contains_key(h)).collect();
     due.sort_by_key(|(handle, _)| *handle);
     for (handle, found) in due {
-        told.insert(handle, found.entry.clone());
-        shared.tell_idle(&of_idle, found.entry, NotificationType::EntryIdle);
+        notified.insert(handle, found.entry.clone());
+        shared.notify_idle(&idle_clients, found.entry, NotificationType::EntryIdle);
     }
     Ok(())
 }
 
 impl Shared {
-    fn tell_idle(&self, to: &[u64], entry: pb::TableEntry, ty: NotificationType) {
+    fn notify_idle(&self, to: &[u64], entry: pb::TableEntry, ty: NotificationType) {
         let notice = pb::IdleTimeoutNotification {
-            target: Some(self.whole()),
+            target: Some(self.whole_device()),
             table_entry: Some(entry),
             r#type: ty.into(),
         };
-        self.tell(to, &Answer::IdleTimeoutNotification(notice), true);
+        self.notify(to, &Answer::IdleTimeoutNotification(notice), true);
     }
 }

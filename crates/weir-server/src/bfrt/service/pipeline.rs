@@ -22,7 +22,7 @@ pub async fn set(
     cancellation: Cancellation,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
     let set = async {
-        Bounds::program(MOST_CONFIGS, "configs").check(&request.list)?;
+        Bounds::program(MAX_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
         let config = decoding::all(request.list, ()).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
@@ -32,7 +32,7 @@ pub async fn set(
 }
 
 /// Programs in a request. One is taken; who sends more is told so.
-const MOST_CONFIGS: usize = 16;
+const MAX_CONFIGS: usize = 16;
 
 async fn set_config(
     shared: &Shared,
@@ -77,13 +77,13 @@ async fn set_config(
         Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd
             if shared.device.pipelines.read().await.saved.is_none() =>
         {
-            Err(not_begun())
+            Err(no_warm_init())
         }
         Action::WarmInitEnd => {
             let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             if pipelines.saved.is_none() {
-                return Err(not_begun());
+                return Err(no_warm_init());
             }
             shared.device.commit_saved(&mut pipelines).await?;
             Ok(answer(WarmInitFinished))
@@ -92,7 +92,7 @@ async fn set_config(
             let _turn = shared.device.turns.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let Some(saved) = &pipelines.saved else {
-                return Err(not_begun());
+                return Err(no_warm_init());
             };
             let loaded = Arc::clone(&saved.loaded);
             shared.device.reconcile(&mut pipelines, loaded).await?;
@@ -101,7 +101,7 @@ async fn set_config(
     }
 }
 
-fn not_begun() -> Refusal {
+fn no_warm_init() -> Refusal {
     Refusal::malformed("no warm init was begun")
 }
 
@@ -124,7 +124,7 @@ async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest)
         }
         clients
             .all()
-            .all(|c| c.bound.is_none() || !c.wants.enable_learn_notifications)
+            .all(|c| c.bound.is_none() || !c.notifications.enable_learn_notifications)
     };
     if is_first {
         // What the switch has kept from before nobody has asked for.
@@ -153,7 +153,7 @@ async fn verify(
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
-    let work = move || of_config(config, running, &cancellation);
+    let work = move || load_config(config, running, &cancellation);
     shared.device.verify(work).await
 }
 
@@ -161,7 +161,7 @@ async fn verify(
 ///
 /// What hardware is given is the output of its compiler, which weir cannot run: then the program
 /// that runs is meant, if it has the same name.
-fn of_config(
+fn load_config(
     config: pb::ForwardingPipelineConfig,
     running: Option<Arc<Loaded>>,
     cancellation: &Cancellation,

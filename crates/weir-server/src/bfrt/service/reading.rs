@@ -2,10 +2,10 @@
 //!
 //! The answer is one message, as clients of the reference expect; those that take several say so.
 
-use super::answers::{Kept, Share};
+use super::answers::{AnswerPermit, AnswerStream};
 use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
-use crate::bfrt::read::{self, Found, Portion, Query, World};
+use crate::bfrt::read::{self, Portion, Query, ReadContext, ReadItem};
 use crate::bfrt::schema::Kind;
 use crate::decoding::{self, Bounds, MANY};
 use crate::device::Pipeline;
@@ -24,13 +24,13 @@ use weir_switch::Switch;
 type Out = Sender<Result<ReadResponse, Status>>;
 
 /// Messages that wait for a reader that takes several.
-const AHEAD: usize = 16;
+const QUEUED_MESSAGES: usize = 16;
 /// Bytes of one of several messages.
-const PART: usize = 1 << 20;
+const MESSAGE_BYTES: usize = 1 << 20;
 
 /// The entities of a request.
 struct Queries {
-    world: World,
+    world: ReadContext,
     queries: Vec<Result<Query, Refusal>>,
     differ: bool,
     chunk: usize,
@@ -39,7 +39,7 @@ struct Queries {
 impl Queries {
     fn new(shared: &Shared, pipeline: &Pipeline, request: &pb::ReadRequest) -> Result<Self, Refusal> {
         let addressed = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
-        let world = shared.world(&addressed.program);
+        let world = shared.read_context(&addressed.program);
         let scopes = shared.scopes();
         let queries = request.entities.iter().map(|entity| {
             if addressed.is_shared {
@@ -59,7 +59,7 @@ impl Queries {
 }
 
 impl reading::Queries for Queries {
-    type Entity = Found;
+    type Entity = ReadItem;
     type Place = u64;
 
     fn count(&self) -> usize {
@@ -85,13 +85,13 @@ impl reading::Queries for Queries {
         }
     }
 
-    fn merge(&self, whole: &mut Vec<Found>, other: &[Found]) {
+    fn merge(&self, whole: &mut Vec<ReadItem>, other: &[ReadItem]) {
         read::merge(&self.world.schema, whole, other);
     }
 }
 
 /// Whether an entity is about a table of the device.
-fn only_device(world: &World, entity: &pb::Entity) -> Result<(), Refusal> {
+fn only_device(world: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> {
     let table = match &entity.entity {
         Some(Entity::TableEntry(e)) => e.table_id,
         Some(Entity::TableUsage(e)) => e.table_id,
@@ -111,18 +111,18 @@ pub fn read(
     request: ReadRequest,
     options: Options,
     held: Option<Held>,
-) -> Kept<ReceiverStream<Result<ReadResponse, Status>>> {
-    let (out, stream) = channel(AHEAD);
-    let share = shared.answers.share();
-    let stream = Kept::new(ReceiverStream::new(stream), Arc::clone(&share));
+) -> AnswerStream<ReceiverStream<Result<ReadResponse, Status>>> {
+    let (out, stream) = channel(QUEUED_MESSAGES);
+    let permit = shared.answers.permit();
+    let stream = AnswerStream::new(ReceiverStream::new(stream), Arc::clone(&permit));
     tokio::spawn(async move {
         let work = async {
             let request = complete(&shared, request, held.clone()).await;
             let request = request.map_err(|e| errors::status(&e))?;
-            run(&shared, request, options, &out, &share).await
+            run(&shared, request, options, &out, &permit).await
         };
-        let done = reading::while_wanted(&out, options.within("Read", work)).await;
-        if let Some(Err(status)) = done {
+        let result = reading::while_wanted(&out, options.within("Read", work)).await;
+        if let Some(Err(status)) = result {
             let _ = out.send(Err(status)).await;
         }
         drop(held);
@@ -131,7 +131,7 @@ pub fn read(
 }
 
 /// What is told of an entity that was refused.
-fn error(
+fn entity_error(
     reporter: &mut Reporter,
     request: &pb::ReadRequest,
     queries: &Queries,
@@ -156,18 +156,18 @@ struct Answer<'a> {
     shared: &'a Shared,
     builder: ReadResponseBuilder,
     /// What it has of the room for answers that are one message each.
-    share: &'a Share,
+    permit: &'a AnswerPermit,
     streams: bool,
 }
 
-impl reading::Answer<Found> for Answer<'_> {
-    async fn add(&mut self, found: Vec<Found>, _cost: usize) -> Result<(), Refusal> {
+impl reading::Answer<ReadItem> for Answer<'_> {
+    async fn add(&mut self, found: Vec<ReadItem>, _cost: usize) -> Result<(), Refusal> {
         for found in found {
             match found {
-                Found::Entity(entity) => self.builder.entity(&entity),
-                Found::Rows(rows) => self.builder.entities(rows.bytes),
+                ReadItem::Entity(entity) => self.builder.entity(&entity),
+                ReadItem::Rows(rows) => self.builder.entities(rows.bytes),
             }
-            if self.streams && self.builder.len() >= PART {
+            if self.streams && self.builder.len() >= MESSAGE_BYTES {
                 self.send().await?;
             }
         }
@@ -182,7 +182,7 @@ impl reading::Answer<Found> for Answer<'_> {
         }
         match self.streams {
             true => Ok(()),
-            false => self.share.grow(self.builder.len()),
+            false => self.permit.grow(self.builder.len()),
         }
     }
 }
@@ -213,14 +213,14 @@ async fn run(
     request: pb::ReadRequest,
     options: Options,
     out: &Out,
-    share: &Share,
+    permit: &AnswerPermit,
 ) -> Result<(), Status> {
     let patience = shared.config.read_patience;
     let mut answer = Answer {
         reader: Recipient::new(out, patience),
         shared,
         builder: ReadResponseBuilder::default(),
-        share,
+        permit,
         streams: options.streams,
     };
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
@@ -229,20 +229,20 @@ async fn run(
     let is_large = request.entities.len() > MANY;
     let mut builder = std::mem::take(&mut answer.builder);
     // A hundred thousand statuses take a while, with the largest answers before them.
-    let told = decoding::aside(is_large, move || {
-        let told = tell(&mut builder, &request, &queries, refused, options);
-        (builder, told)
+    let reported = decoding::aside(is_large, move || {
+        let result = report(&mut builder, &request, &queries, refused, options);
+        (builder, result)
     });
-    let (builder, told) = told.await.map_err(|e| errors::status(&e))?;
+    let (builder, result) = reported.await.map_err(|e| errors::status(&e))?;
     answer.builder = builder;
     answer.send().await.map_err(|e| errors::status(&e))?;
-    told
+    result
 }
 
 /// Tells what was refused of a request, in ascending order: in the answer where it is asked for
 /// there, else as a status.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
-fn tell(
+fn report(
     builder: &mut ReadResponseBuilder,
     request: &pb::ReadRequest,
     queries: &Queries,
@@ -250,13 +250,13 @@ fn tell(
     options: Options,
 ) -> Result<(), Status> {
     let mut reporter = Reporter::new();
-    let told = refused
+    let errors = refused
         .iter()
-        .map(|(number, refusal)| (*number, error(&mut reporter, request, queries, *number, refusal)));
+        .map(|(number, refusal)| (*number, entity_error(&mut reporter, request, queries, *number, refusal)));
     if options.error_in_resp {
-        let mut told = told.peekable();
+        let mut errors = errors.peekable();
         for number in 0..request.entities.len() {
-            let error = told.next_if(|(n, _)| *n == number).map(|(_, e)| e);
+            let error = errors.next_if(|(n, _)| *n == number).map(|(_, e)| e);
             builder.status(&error.unwrap_or_default());
         }
         return Ok(());
@@ -264,9 +264,9 @@ fn tell(
     if refused.is_empty() {
         return Ok(());
     }
-    let mut errors = vec![pb::Error::default(); request.entities.len()];
-    for (number, error) in told {
-        errors[number] = error;
+    let mut all = vec![pb::Error::default(); request.entities.len()];
+    for (number, error) in errors {
+        all[number] = error;
     }
-    Err(batch_status("Read Error Status", errors, options.error_bytes))
+    Err(batch_status("Read Error Status", all, options.error_bytes))
 }

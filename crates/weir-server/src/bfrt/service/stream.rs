@@ -62,7 +62,7 @@ impl Session {
             };
             match message {
                 Some(Ok(message)) => {
-                    if let Err(refusal) = self.hear(&message) {
+                    if let Err(refusal) = self.handle(&message) {
                         break Some(errors::status(&refusal));
                     }
                 }
@@ -82,12 +82,12 @@ impl Session {
     ///
     /// # Errors
     /// The stream is to be ended.
-    fn hear(&self, message: &pb::StreamMessageRequest) -> Result<(), Refusal> {
+    fn handle(&self, message: &pb::StreamMessageRequest) -> Result<(), Refusal> {
         match &message.update {
             Some(Update::Subscribe(subscribe)) => {
                 self.shared.check_device(subscribe.device_id)?;
-                let wants = subscribe.notifications.unwrap_or_default();
-                if lock(&self.shared.clients).subscribe(self.id, message.client_id, wants)? {
+                let notifications = subscribe.notifications.unwrap_or_default();
+                if lock(&self.shared.clients).subscribe(self.id, message.client_id, notifications)? {
                     let answer = Answer::Subscribe(pb::Subscribe {
                         status: Some(rpc::Status::default()),
                         ..subscribe.clone()
@@ -110,7 +110,7 @@ impl Session {
 
 impl Shared {
     /// Tells clients something. What may be lost is lost where a stream is slow, and counted.
-    pub(super) fn tell(&self, to: &[StreamId], answer: &Answer, may_be_lost: bool) {
+    pub(super) fn notify(&self, to: &[StreamId], answer: &Answer, may_be_lost: bool) {
         let streams = lock(&self.streams);
         for id in to {
             let Some(stream) = streams.get(id) else { continue };

@@ -11,7 +11,7 @@ use super::{Addressed, Options, Shared};
 use crate::batches::Room;
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
-use crate::bfrt::change::{self, Change, GroupState, How, Step};
+use crate::bfrt::change::{self, Change, GroupState, Step, WriteMode};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
@@ -51,15 +51,15 @@ const HUGE: usize = 16 << 20;
 const HUGE_BATCH: usize = 1 << 18;
 
 /// An update that did not simply go well: its place in the batch, and what to tell of it.
-struct Odd {
+struct UpdateStatus {
     at: usize,
     error: pb::Error,
 }
 
 /// What became of a piece of a batch.
 struct Piece {
-    odd: Vec<Odd>,
-    /// How many updates were tried.
+    statuses: Vec<UpdateStatus>,
+    /// WriteMode many updates were tried.
     tried: usize,
 }
 
@@ -79,18 +79,18 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options)
 /// What is told of a batch of so many updates.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
 fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::WriteResponse, Status> {
-    let odd: Vec<Odd> = pieces.into_iter().flat_map(|p| p.odd).collect();
-    let has_failed = odd.iter().any(|o| o.error.canonical_code != 0);
+    let statuses: Vec<UpdateStatus> = pieces.into_iter().flat_map(|p| p.statuses).collect();
+    let has_failed = statuses.iter().any(|o| o.error.canonical_code != 0);
     if has_failed {
-        let last = odd.last().map_or(0, |o| o.at + 1);
-        let most = errors::most(options.error_bytes);
-        let first = odd.iter().find(|o| o.error.canonical_code != 0);
+        let last = statuses.last().map_or(0, |o| o.at + 1);
+        let most = errors::max_encoded(options.error_bytes);
+        let first = statuses.iter().find(|o| o.error.canonical_code != 0);
         if let Some(first) = first.filter(|o| o.at >= most) {
-            let error = errors::alone(first.at, first.error.clone());
+            let error = errors::with_number(first.at, first.error.clone());
             return Err(batch_status("Write Error Status", vec![error], options.error_bytes));
         }
         let mut errors = vec![pb::Error::default(); last.min(most)];
-        for one in odd {
+        for one in statuses {
             if let Some(error) = errors.get_mut(one.at) {
                 *error = one.error;
             }
@@ -99,14 +99,14 @@ fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::Writ
     }
     if options.error_in_resp {
         let mut status = vec![pb::Error::default(); tried];
-        for one in odd {
+        for one in statuses {
             status[one.at] = one.error;
         }
         return Ok(pb::WriteResponse { status });
     }
     // Without the flag there are only statuses of updates that have become others.
     Ok(pb::WriteResponse {
-        status: odd
+        status: statuses
             .into_iter()
             .filter(|o| o.error.code == MODIFIED)
             .map(|o| o.error)
@@ -120,7 +120,12 @@ const MODIFIED: i32 = 6;
 const ABSENT: i32 = 5;
 
 /// What is told of an outcome that is not plain success.
-fn odd(reporter: &mut Reporter, schema: &Schema, step: &Step, outcome: &Result<Done, Refusal>) -> Option<pb::Error> {
+fn update_error(
+    reporter: &mut Reporter,
+    schema: &Schema,
+    step: &Step,
+    outcome: &Result<Done, Refusal>,
+) -> Option<pb::Error> {
     match outcome {
         Ok(Done::Made) => None,
         Ok(Done::Modified) => Some(pb::Error {
@@ -133,7 +138,7 @@ fn odd(reporter: &mut Reporter, schema: &Schema, step: &Step, outcome: &Result<D
             code: ABSENT,
             ..pb::Error::default()
         }),
-        Err(refusal) => Some(reporter.of_step(schema, step, refusal)),
+        Err(refusal) => Some(reporter.for_step(schema, step, refusal)),
     }
 }
 
@@ -164,7 +169,7 @@ struct Submission {
     resolver: Resolver,
     /// Those that were resolved before.
     resolved: Option<std::vec::IntoIter<Step>>,
-    goes_on: bool,
+    continue_on_error: bool,
     ignore_not_found: bool,
     settings: Settings,
     attributes: Attributes,
@@ -209,7 +214,7 @@ impl Resolver {
 impl Prepared {
     /// Looks at a batch.
     fn new(mut resolver: Resolver) -> Self {
-        let may_set = wire::may_any_set(&resolver.schema, resolver.updates.iter());
+        let may_set = wire::may_any_change_settings(&resolver.schema, resolver.updates.iter());
         let many = resolver.updates.len();
         let is_huge = resolver.updates.message_len() > HUGE || many > HUGE_BATCH;
         let steps = is_huge.then(|| resolver.steps(0..many));
@@ -243,7 +248,7 @@ impl Submission {
             port::configure(schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
         let pace = Pace::of(steps.iter().map(|s| effort(schema, s)));
-        let pace = match self.goes_on {
+        let pace = match self.continue_on_error {
             true => pace,
             false => pace.at_once(self.shared.config.max_atomic_updates)?,
         };
@@ -260,28 +265,28 @@ impl Submission {
     /// Gives changes to the switch, the first of which has this number in the batch.
     fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
         let (schema, reporter) = (Arc::clone(&self.resolver.schema), Arc::clone(&self.reporter));
-        let how = (
-            self.goes_on,
+        let policy = (
+            self.continue_on_error,
             self.ignore_not_found,
             self.shared.config.max_atomic_updates,
         );
         let done = gather_with(&*self.plane, length, steps, move |replica, switch, mut steps| {
-            let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, how);
+            let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, policy);
             // All replicas say the same.
             if replica != 0 {
                 return None;
             }
             let mut reporter = lock(&reporter);
-            let odd = outcomes
+            let statuses = outcomes
                 .iter()
                 .zip(steps.all())
                 .enumerate()
                 .filter_map(|(at, (outcome, step))| {
-                    let error = odd(&mut reporter, &schema, step, outcome)?;
-                    Some(Odd { at: first + at, error })
+                    let error = update_error(&mut reporter, &schema, step, outcome)?;
+                    Some(UpdateStatus { at: first + at, error })
                 });
             Some(Piece {
-                odd: odd.collect(),
+                statuses: statuses.collect(),
                 tried: outcomes.len(),
             })
         });
@@ -304,7 +309,7 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
         // By its handle, which says nothing of it.
         Ok(ModifyEntry(..) | DeleteEntry(_)) => &[],
         Ok(Change::Fixed(op, row)) => return row.effort(*op),
-        Ok(Change::SetGroup(how, _, state)) => return Effort::list(members(state), *how == How::Insert),
+        Ok(Change::SetGroup(how, _, state)) => return Effort::list(members(state), *how == WriteMode::Insert),
         Ok(Change::GroupMembers(_, _, state)) => return Effort::list(members(state), false),
         Ok(_) => return Effort::Any,
     };
@@ -335,8 +340,8 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         shared.check_device(target.device_id)?;
     }
     shared.device.check_state()?;
-    let goes_on = atomicity == Atomicity::ContinueOnError;
-    if !goes_on {
+    let continue_on_error = atomicity == Atomicity::ContinueOnError;
+    if !continue_on_error {
         check_at_once(updates.len(), shared.config.max_atomic_updates)?;
     }
     let room = shared.device.batches.room(updates.len()).await;
@@ -369,8 +374,8 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     };
     let pipeline = pipelines.current()?;
     // Held where ports or attributes may be changed, so that nobody else changes them in between.
-    let settings_turn = match prepared.may_set {
-        true => Some(shared.settings_turn.lock().await),
+    let settings_lock = match prepared.may_set {
+        true => Some(shared.settings_lock.lock().await),
         false => None,
     };
     let submission = Submission {
@@ -378,7 +383,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         plane: Arc::clone(&pipeline.plane),
         resolver: prepared.resolver,
         resolved: prepared.steps.map(Vec::into_iter),
-        goes_on,
+        continue_on_error,
         ignore_not_found: options.ignore_not_found,
         settings: shared.device.ports.settings(),
         attributes: Attributes::clone(&lock(&shared.attributes)),
@@ -388,13 +393,13 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let (submission, pieces) = submit(submission, updates.len(), is_large).await?;
     let has_failed = pieces
         .iter()
-        .flat_map(|p: &Piece| &p.odd)
+        .flat_map(|p: &Piece| &p.statuses)
         .any(|o| o.error.canonical_code != 0);
-    if submission.has_settings && (submission.goes_on || !has_failed) {
+    if submission.has_settings && (submission.continue_on_error || !has_failed) {
         let before = changed_ports(shared, &submission.settings);
         shared.device.keep_ports(&submission.settings);
         if pipelines.saved.is_none() {
-            shared.device.keep(ATTRIBUTES, || submission.attributes.kept());
+            shared.device.keep(ATTRIBUTES, || submission.attributes.to_saved());
         }
         shared.device.ports.replace(submission.settings);
         *lock(&shared.attributes) = Arc::new(submission.attributes);
@@ -402,7 +407,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             shared.port_changed(port, up);
         }
     }
-    drop(settings_turn);
+    drop(settings_lock);
     shared.device.kept().await?;
     Ok((pieces, room))
 }
@@ -411,7 +416,11 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
 /// come in between where it takes long. What became of them.
 async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Result<(Submission, Vec<Piece>), Refusal> {
     let shared = Arc::clone(&submission.shared);
-    let size = if submission.goes_on { PIECE } else { many.max(1) };
+    let size = if submission.continue_on_error {
+        PIECE
+    } else {
+        many.max(1)
+    };
     let starts: Vec<usize> = (0..many).step_by(size).collect();
     let mut parts = starts.chunks(PART).map(<[usize]>::to_vec);
     let mut pieces = Vec::with_capacity(starts.len());

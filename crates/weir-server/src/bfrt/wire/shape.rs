@@ -1,6 +1,6 @@
 //! What updates have in common that differ in their values only.
 
-use super::Plain;
+use super::PlainUpdate;
 use smallvec::SmallVec;
 use std::ops::Range;
 use weir_proto::bfrt_proto::update::Type;
@@ -14,14 +14,14 @@ pub(super) struct Shape {
     /// Everything else, from the front.
     rest: Box<[Range<usize>]>,
     ty: Type,
-    place: usize,
+    table: usize,
     action: Option<usize>,
     prefixes: SmallVec<[u32; 2]>,
 }
 
 impl Shape {
     /// That of an update, and what was read of it.
-    pub fn of(update: &[u8], plain: &Plain<'_>) -> Shape {
+    pub fn of(update: &[u8], plain: &PlainUpdate<'_>) -> Shape {
         let begin = update.as_ptr().addr();
         let place = |value: &&[u8]| {
             let start = value.as_ptr().addr() - begin;
@@ -37,19 +37,19 @@ impl Shape {
             sample: update.into(),
             values,
             ty: plain.ty,
-            place: plain.place,
+            table: plain.table,
             action: plain.action,
             prefixes: plain.prefixes.clone(),
         }
     }
 
     /// What an update says, if it is of this shape.
-    pub fn read<'a>(&self, update: &'a [u8]) -> Option<Plain<'a>> {
+    pub fn read<'a>(&self, update: &'a [u8]) -> Option<PlainUpdate<'a>> {
         let is_same = |range: &Range<usize>| update[range.clone()] == self.sample[range.clone()];
         let is_alike = update.len() == self.sample.len() && self.rest.iter().all(is_same);
-        is_alike.then(|| Plain {
+        is_alike.then(|| PlainUpdate {
             ty: self.ty,
-            place: self.place,
+            table: self.table,
             action: self.action,
             prefixes: self.prefixes.clone(),
             values: self.values.iter().map(|range| &update[range.clone()]).collect(),

@@ -20,9 +20,9 @@ const RECIRCULATED: &str = "trigger_recirc_pattern";
 const DEPARSER: &str = "trigger_dprsr";
 
 const TIME: &str = "timer_nanosec";
-const MASK: &str = "port_mask_sel";
+const PORT_MASK: &str = "port_mask_sel";
 const VALUE: &str = "pattern_value";
-const CARE: &str = "pattern_mask";
+const VALUE_MASK: &str = "pattern_mask";
 
 /// Whether a field is what an application has done.
 pub(crate) fn is_count(name: &str) -> bool {
@@ -140,7 +140,7 @@ fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal
     let number = |name: &str| value(name).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let pattern = |was: Pattern| Pattern {
         value: value(VALUE).unwrap_or(was.value),
-        mask: value(CARE).unwrap_or(was.mask),
+        mask: value(VALUE_MASK).unwrap_or(was.mask),
     };
     Ok(match (action.name.as_str(), before) {
         (ONE_SHOT, Trigger::OneShot { after_ns }) => Trigger::OneShot {
@@ -156,9 +156,11 @@ fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal
             every_ns: number(TIME).unwrap_or(0),
         },
         (PORT_DOWN, Trigger::PortDown { mask }) => Trigger::PortDown {
-            mask: number(MASK).or(mask),
+            mask: number(PORT_MASK).or(mask),
         },
-        (PORT_DOWN, _) => Trigger::PortDown { mask: number(MASK) },
+        (PORT_DOWN, _) => Trigger::PortDown {
+            mask: number(PORT_MASK),
+        },
         (RECIRCULATED, Trigger::Recirculated(was)) => Trigger::Recirculated(pattern(was)),
         (RECIRCULATED, _) => Trigger::Recirculated(pattern(Pattern::default())),
         (DEPARSER, Trigger::Deparser(was)) => Trigger::Deparser(pattern(was)),
@@ -168,13 +170,13 @@ fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal
 }
 
 /// Tells a trigger: the action, and its fields.
-fn tell_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
+fn set_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
     let (name, values): (&str, [Option<(&str, u128)>; 2]) = match trigger {
         Trigger::OneShot { after_ns } => (ONE_SHOT, [Some((TIME, after_ns.into())), None]),
         Trigger::Periodic { every_ns } => (PERIODIC, [Some((TIME, every_ns.into())), None]),
-        Trigger::PortDown { mask } => (PORT_DOWN, [mask.map(|m| (MASK, m.into())), None]),
-        Trigger::Recirculated(p) => (RECIRCULATED, [Some((VALUE, p.value)), Some((CARE, p.mask))]),
-        Trigger::Deparser(p) => (DEPARSER, [Some((VALUE, p.value)), Some((CARE, p.mask))]),
+        Trigger::PortDown { mask } => (PORT_DOWN, [mask.map(|m| (PORT_MASK, m.into())), None]),
+        Trigger::Recirculated(p) => (RECIRCULATED, [Some((VALUE, p.value)), Some((VALUE_MASK, p.mask))]),
+        Trigger::Deparser(p) => (DEPARSER, [Some((VALUE, p.value)), Some((VALUE_MASK, p.mask))]),
     };
     let Some(action) = table.actions.iter().find(|a| a.name == name) else {
         return;
@@ -199,14 +201,16 @@ fn tell_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
 pub(crate) fn read_applications(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let of = generators(source.switch)?;
     let pipes = pipes(source.pipe, of)?;
-    let wanted = match key.map(|k| k.key_number(0)) {
+    let selected = match key.map(|k| k.key_number(0)) {
         Some(app) => app..app.saturating_add(1),
         None => 0..of.model().applications,
     };
-    wanted.map(|app| told(table, app, pipes.clone(), source)).collect()
+    selected
+        .map(|app| application_row(table, app, pipes.clone(), source))
+        .collect()
 }
 
-fn told(table: &Table, app: u32, pipes: Range<u32>, source: &Source<'_>) -> Result<Row, Refusal> {
+fn application_row(table: &Table, app: u32, pipes: Range<u32>, source: &Source<'_>) -> Result<Row, Refusal> {
     let of = generators(source.switch)?;
     let (what, _) = of.application(pipes.start, app)?;
     let mut counts = Counts::default();
@@ -217,7 +221,7 @@ fn told(table: &Table, app: u32, pipes: Range<u32>, source: &Source<'_>) -> Resu
         counts.packets = counts.packets.wrapping_add(more.packets);
     }
     let mut row = keyed(table, [app]);
-    tell_trigger(&mut row, table, what.trigger);
+    set_trigger(&mut row, table, what.trigger);
     row.set(table, "app_enable", Value::Bool(what.enabled));
     row.set(table, "increment_source_port", Value::Bool(what.increments_source_port));
     row.set(table, "offset_len_from_recir_pkt_enable", Value::Bool(false));
