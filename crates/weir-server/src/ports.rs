@@ -1,6 +1,6 @@
 //! Ports as control planes of hardware see them: added, enabled, and up where there is a link.
 
-use crate::bfrt::target::{Elsewhere, PORTS_OF_PIPE};
+use crate::bfrt::target::{OtherPipePorts, PORTS_OF_PIPE};
 use crate::bfrt::value::Value;
 use crate::dataplane::PortInfo;
 use crate::device::lock;
@@ -101,13 +101,13 @@ impl Ports {
     }
 
     /// Whether packets may come from other pipes than the first.
-    pub fn elsewhere(&self, cpu_port: Option<u32>) -> Elsewhere {
+    pub fn other_pipe_ports(&self, cpu_port: Option<u32>) -> OtherPipePorts {
         if self.known.is_empty() {
-            return Elsewhere::Anywhere;
+            return OtherPipePorts::Unknown;
         }
         let mut all = self.known.iter().map(|p| p.port).chain(cpu_port);
         all.find(|p| *p >= PORTS_OF_PIPE)
-            .map_or(Elsewhere::Nowhere, Elsewhere::Port)
+            .map_or(OtherPipePorts::None, OtherPipePorts::AtLeast)
     }
 
     /// Whether there is a port of this number.

@@ -1,10 +1,13 @@
-//! Makes changes on a replica of the switch.
+//! Executes resolved changes on a replica of the switch, as one transaction between two vectors.
+//!
+//! Every replica executes the same steps in the same order, so outcomes are equal. Only checks that
+//! need the state are made here; `change` has made the others.
 
 use super::cells::Patch;
 use super::change::{Change, GroupState, NewState, Step, WriteMode, complete, missing_parameter};
 use super::entry::GivenAction;
 use super::fixed;
-use super::schema::{Kind, Match, Role, Schema, Table};
+use super::schema::{Kind, MatchTable, Role, Schema, Table};
 use super::value::Value;
 use crate::dataplane::Items;
 use crate::p4rt::apply::{check_profile, check_style};
@@ -13,41 +16,41 @@ use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
 use weir_switch::{Cell, Switch, Transaction, Write};
 use weir_table::{EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, ProfileOp, TableOp};
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// It was made.
+    /// It was executed.
     Made,
-    /// What was to be inserted was there, and was modified.
+    /// The entry existed and was modified instead of inserted.
     Modified,
-    /// What was to be deleted was not there, which is no failure.
+    /// The entry to delete did not exist, which is accepted.
     Absent,
 }
 
-/// What became of the changes of a batch, in order. All or nothing: those after the first failure
-/// are missing.
+/// The outcomes of a batch, in order. If the batch is atomic, those after the first failure are
+/// missing.
 pub(crate) type Outcomes = Vec<Result<Done, Refusal>>;
 
-/// The entry that a step inserts, if it can be taken.
+/// Moves the entry of an insertion out of its step, if this replica owns the steps.
 fn take_entry(steps: &mut Items<'_, Step>, at: usize) -> Option<(NewEntry, Option<Box<Patch>>)> {
     let Items::Own(steps) = steps else { return None };
     let change = steps.get_mut(at)?.change.as_mut().ok()?;
     if !matches!(change, Change::InsertEntry(..)) {
         return None;
     }
-    // What is left in its place is not looked at again.
+    // The placeholder is not read again.
     match std::mem::replace(change, Change::Operation) {
         Change::InsertEntry(entry, patch) => Some((entry, patch)),
         _ => None,
     }
 }
 
-/// Makes the changes in order, those already refused aside.
+/// Executes the steps in order, and copies the refusals of those that were already refused.
 ///
-/// The whole is one step between two packet vectors of this replica. Unless failures are to be left
-/// alone (`continue_on_error`), the first one takes everything back; and they go through no more of what is
-/// there than as many entries as `most`. Deleting what is not there need be no failure
-/// (`ignore_not_found`).
+/// All steps are one command, executed between two packet vectors of this replica. Unless
+/// `continue_on_error` is set, the first failure rolls back the whole batch, and the batch may
+/// traverse at most `most` existing entries. If `ignore_not_found` is set, deleting a missing entry
+/// succeeds.
 pub(crate) fn apply_all(
     switch: &mut Switch,
     replica: usize,
@@ -67,9 +70,10 @@ pub(crate) fn apply_all(
             (
                 Some((entry, patch)),
                 Some(Table {
-                    kind: Kind::Match(of), ..
+                    kind: Kind::Match(match_table),
+                    ..
                 }),
-            ) => insert(&mut transaction, replica, of, entry, patch.as_deref()).map(|()| Done::Made),
+            ) => insert(&mut transaction, replica, match_table, entry, patch.as_deref()).map(|()| Done::Made),
             (_, table) => match (&steps.all()[at].change, table) {
                 (Err(refusal), _) => Err(refusal.clone()),
                 (Ok(change), Some(table)) => apply(change, table, replica, &mut transaction),
@@ -107,28 +111,34 @@ fn is_deletion(change: &Result<Change, Refusal>) -> bool {
     }
 }
 
-/// Makes one change; what it has done when it fails is for the caller to take back.
+/// Executes one change. If it fails half-way, the caller rolls back.
 fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>) -> Result<Done, Refusal> {
     match (change, &table.kind) {
-        (Change::InsertEntry(entry, patch), Kind::Match(of)) => {
-            insert(t, replica, of, entry.clone(), patch.as_deref())?
+        (Change::InsertEntry(entry, patch), Kind::Match(match_table)) => {
+            insert(t, replica, match_table, entry.clone(), patch.as_deref())?
         }
-        (Change::ModifyEntry(which, state), Kind::Match(of)) => modify(t, replica, (table, of), which, state)?,
-        (Change::UpsertEntry(entry, state), Kind::Match(of)) => return upsert(t, replica, (table, of), entry, state),
-        (Change::DeleteEntry(which), Kind::Match(of)) => {
-            t.write(Write::Table(of.table, TableOp::Delete(which.clone())))?;
+        (Change::ModifyEntry(which, state), Kind::Match(match_table)) => {
+            modify(t, replica, (table, match_table), which, state)?
         }
-        (Change::ResetEntry(which), Kind::Match(of)) => {
-            let handle = handle_of(t, of.table, which)?;
-            of.resources.clear(t, Cell::Index(handle.get().into()), None)?;
-            t.write(Write::Touch(of.table, handle))?;
+        (Change::UpsertEntry(entry, state), Kind::Match(match_table)) => {
+            return upsert(t, replica, (table, match_table), entry, state);
         }
-        (Change::ModifyDefault(state), Kind::Match(of)) => modify_default(t, replica, (table, of), state)?,
-        (Change::ResetDefault, Kind::Match(of)) => reset_default(t, of)?,
-        (Change::Clear, Kind::Match(of)) => {
-            t.write(Write::Table(of.table, TableOp::Clear))?;
-            if !of.const_default {
-                reset_default(t, of)?;
+        (Change::DeleteEntry(which), Kind::Match(match_table)) => {
+            t.write(Write::Table(match_table.table, TableOp::Delete(which.clone())))?;
+        }
+        (Change::ResetEntry(which), Kind::Match(match_table)) => {
+            let handle = handle_of(t, match_table.table, which)?;
+            match_table.resources.clear(t, Cell::Index(handle.get().into()), None)?;
+            t.write(Write::Touch(match_table.table, handle))?;
+        }
+        (Change::ModifyDefault(state), Kind::Match(match_table)) => {
+            modify_default(t, replica, (table, match_table), state)?
+        }
+        (Change::ResetDefault, Kind::Match(match_table)) => reset_default(t, match_table)?,
+        (Change::Clear, Kind::Match(match_table)) => {
+            t.write(Write::Table(match_table.table, TableOp::Clear))?;
+            if !match_table.const_default {
+                reset_default(t, match_table)?;
             }
         }
         (Change::SetMember(how, id, action, values), Kind::Members(instances)) => {
@@ -161,12 +171,14 @@ fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>
                 t.write(Write::Profile(*selector, ProfileOp::DeleteGroup(id)))?;
             }
         }
-        (Change::SetCell(index, how, patch), Kind::Array(of) | Kind::Parameter(of)) => {
-            patch.apply(t, replica, of, Cell::Index(*index), *how == WriteMode::Insert)?;
+        (Change::SetCell(index, how, patch), Kind::Array(resources) | Kind::Parameter(resources)) => {
+            patch.apply(t, replica, resources, Cell::Index(*index), *how == WriteMode::Insert)?;
         }
-        (Change::ClearCell(index), Kind::Array(of)) => of.clear(t, Cell::Index(*index), None)?,
-        (Change::Clear, Kind::Array(of)) => of.clear(t, Cell::All, None)?,
-        (Change::ClearCell(_) | Change::Clear, Kind::Parameter(of)) => of.clear(t, Cell::Index(0), initial(table))?,
+        (Change::ClearCell(index), Kind::Array(resources)) => resources.clear(t, Cell::Index(*index), None)?,
+        (Change::Clear, Kind::Array(resources)) => resources.clear(t, Cell::All, None)?,
+        (Change::ClearCell(_) | Change::Clear, Kind::Parameter(resources)) => {
+            resources.clear(t, Cell::Index(0), initial(table))?
+        }
         (Change::SetValue(how, matches), Kind::ValueSet(set)) => return set_value(t, *set, *how, matches),
         (Change::DeleteValue(matches), Kind::ValueSet(set)) => {
             let which = value_key(t, *set, matches);
@@ -204,14 +216,20 @@ fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>
 fn insert(
     t: &mut Transaction<'_>,
     replica: usize,
-    of: &Match,
+    match_table: &MatchTable,
     entry: NewEntry,
     patch: Option<&Patch>,
 ) -> Result<(), Refusal> {
-    check_style(t.switch(), of.table, &entry.action)?;
-    let handle = t.insert(of.table, entry)?;
+    check_style(t.switch(), match_table.table, &entry.action)?;
+    let handle = t.insert(match_table.table, entry)?;
     if let Some(patch) = patch {
-        patch.apply(t, replica, &of.resources, Cell::Index(handle.get().into()), true)?;
+        patch.apply(
+            t,
+            replica,
+            &match_table.resources,
+            Cell::Index(handle.get().into()),
+            true,
+        )?;
     }
     Ok(())
 }
@@ -224,15 +242,15 @@ fn handle_of(t: &Transaction<'_>, table: TableId, which: &EntryRef) -> Result<En
 fn modify(
     t: &mut Transaction<'_>,
     replica: usize,
-    (table, of): (&Table, &Match),
+    (table, match_table): (&Table, &MatchTable),
     which: &EntryRef,
     state: &NewState,
 ) -> Result<(), Refusal> {
-    let there = t.switch().table_state(of.table)?.table.get(which);
-    let there = there.map_err(weir_switch::ControlError::from)?;
-    let handle = there.handle;
+    let existing = t.switch().table_state(match_table.table)?.table.get(which);
+    let existing = existing.map_err(weir_switch::ControlError::from)?;
+    let handle = existing.handle;
     let ttl = state.patch.as_ref().and_then(|p| p.ttl_ns);
-    let action = match (&state.given, &there.action) {
+    let action = match (&state.given, &existing.action) {
         (GivenAction::Nothing, _) => None,
         (GivenAction::Action(action), _) => Some(action.clone()),
         (GivenAction::Partial(number, values), EntryAction::Call(before)) => {
@@ -243,37 +261,37 @@ fn modify(
     if action.is_some() || ttl.is_some() {
         let op = TableOp::Modify {
             entry: EntryRef::Handle(handle),
-            action: action.unwrap_or_else(|| there.action.clone()),
-            metadata: there.metadata,
-            note: there.note.clone(),
-            idle_timeout_ns: ttl.unwrap_or(there.idle_timeout_ns),
+            action: action.unwrap_or_else(|| existing.action.clone()),
+            metadata: existing.metadata,
+            note: existing.note.clone(),
+            idle_timeout_ns: ttl.unwrap_or(existing.idle_timeout_ns),
         };
         if let TableOp::Modify { action, .. } = &op {
-            check_style(t.switch(), of.table, action)?;
+            check_style(t.switch(), match_table.table, action)?;
         }
-        t.write(Write::Table(of.table, op))?;
+        t.write(Write::Table(match_table.table, op))?;
     }
     let cell = Cell::Index(handle.get().into());
     if state.resets.stats
-        && let Some(counter) = of.resources.counter
+        && let Some(counter) = match_table.resources.counter
     {
         t.write(Write::Counter(counter, cell, weir_switch::Count::default()))?;
     }
     if state.resets.ttl || ttl.is_some() {
-        t.write(Write::Touch(of.table, handle))?;
+        t.write(Write::Touch(match_table.table, handle))?;
     }
     if let Some(patch) = &state.patch {
-        touch(t, of, handle, patch)?;
-        patch.apply(t, replica, &of.resources, cell, false)?;
+        touch(t, match_table, handle, patch)?;
+        patch.apply(t, replica, &match_table.resources, cell, false)?;
     }
     Ok(())
 }
 
-/// Has an entry count as hit, if that is what is said.
-fn touch(t: &mut Transaction<'_>, of: &Match, handle: EntryHandle, patch: &Patch) -> Result<(), Refusal> {
+/// Marks an entry as hit, if the patch sets ENTRY_ACTIVE.
+fn touch(t: &mut Transaction<'_>, match_table: &MatchTable, handle: EntryHandle, patch: &Patch) -> Result<(), Refusal> {
     match patch.is_active {
         Some(true) => {
-            t.write(Write::Touch(of.table, handle))?;
+            t.write(Write::Touch(match_table.table, handle))?;
             Ok(())
         }
         Some(false) => Err(Refusal::unsupported(
@@ -286,7 +304,7 @@ fn touch(t: &mut Transaction<'_>, of: &Match, handle: EntryHandle, patch: &Patch
 fn upsert(
     t: &mut Transaction<'_>,
     replica: usize,
-    (table, of): (&Table, &Match),
+    (table, match_table): (&Table, &MatchTable),
     entry: &NewEntry,
     state: &NewState,
 ) -> Result<Done, Refusal> {
@@ -294,18 +312,18 @@ fn upsert(
         matches: entry.matches.clone(),
         priority: entry.priority,
     };
-    if t.switch().table_state(of.table)?.table.get(&which).is_ok() {
-        modify(t, replica, (table, of), &which, state)?;
+    if t.switch().table_state(match_table.table)?.table.get(&which).is_ok() {
+        modify(t, replica, (table, match_table), &which, state)?;
         return Ok(Done::Modified);
     }
-    insert(t, replica, of, entry.clone(), state.patch.as_deref())?;
+    insert(t, replica, match_table, entry.clone(), state.patch.as_deref())?;
     Ok(Done::Made)
 }
 
 fn modify_default(
     t: &mut Transaction<'_>,
     replica: usize,
-    (table, of): (&Table, &Match),
+    (table, match_table): (&Table, &MatchTable),
     state: &NewState,
 ) -> Result<(), Refusal> {
     let call: Option<ActionCall> = match &state.given {
@@ -313,28 +331,33 @@ fn modify_default(
         GivenAction::Action(EntryAction::Call(call)) => Some(call.clone()),
         GivenAction::Action(_) => return Err(Refusal::unsupported("the default entry has an action of its own")),
         GivenAction::Partial(number, values) => {
-            let before = t.switch().table_state(of.table)?.table.default_action().clone();
+            let before = t
+                .switch()
+                .table_state(match_table.table)?
+                .table
+                .default_action()
+                .clone();
             Some(complete(table, *number, values, &before)?)
         }
     };
     if let Some(call) = call {
-        t.write(Write::Table(of.table, TableOp::SetDefault(call)))?;
+        t.write(Write::Table(match_table.table, TableOp::SetDefault(call)))?;
     }
     if state.resets.stats
-        && let Some(counter) = of.resources.counter
+        && let Some(counter) = match_table.resources.counter
     {
         t.write(Write::Counter(counter, Cell::Index(0), weir_switch::Count::default()))?;
     }
     match &state.patch {
-        Some(patch) => patch.apply(t, replica, &of.resources, Cell::Index(0), false),
+        Some(patch) => patch.apply(t, replica, &match_table.resources, Cell::Index(0), false),
         None => Ok(()),
     }
 }
 
-fn reset_default(t: &mut Transaction<'_>, of: &Match) -> Result<(), Refusal> {
-    t.write(Write::Table(of.table, TableOp::ResetDefault))?;
-    t.write(Write::Table(of.table, TableOp::AnnotateDefault(0, None)))?;
-    of.resources.clear(t, Cell::Index(0), None)
+fn reset_default(t: &mut Transaction<'_>, match_table: &MatchTable) -> Result<(), Refusal> {
+    t.write(Write::Table(match_table.table, TableOp::ResetDefault))?;
+    t.write(Write::Table(match_table.table, TableOp::AnnotateDefault(0, None)))?;
+    match_table.resources.clear(t, Cell::Index(0), None)
 }
 
 fn ids(t: &Transaction<'_>, profile: ExternId, list: impl Fn(&weir_table::ActionProfile) -> Vec<u32>) -> Vec<u32> {
@@ -358,14 +381,14 @@ fn set_member(
                 action.name
             ))
         })?;
-        let there = t
+        let existing = t
             .switch()
             .state()
             .profile(*instance)
             .and_then(|p| p.member(id))
             .cloned();
-        let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && there.is_some());
-        let call = match &there {
+        let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && existing.is_some());
+        let call = match &existing {
             Some(before) if modifies && values.iter().any(Option::is_none) => {
                 if before.action.action != number {
                     return Err(missing_parameter(table, number, values));
@@ -395,7 +418,7 @@ fn set_member(
     Ok(if how == WriteMode::Upsert { done } else { Done::Made })
 }
 
-/// The members that a group is given.
+/// The members given for a group.
 fn members_of(state: &GroupState) -> Option<Vec<GroupMember>> {
     let ids = state.members.as_ref()?;
     let members = ids.iter().enumerate().map(|(at, id)| GroupMember {
@@ -411,9 +434,9 @@ fn set_group(
     (how, id): (WriteMode, u32),
     state: &GroupState,
 ) -> Result<Done, Refusal> {
-    let there = t.switch().state().profile(selector).and_then(|p| p.group(id)).cloned();
-    let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && there.is_some());
-    let before = there.filter(|_| modifies).unwrap_or_default();
+    let existing = t.switch().state().profile(selector).and_then(|p| p.group(id)).cloned();
+    let modifies = how == WriteMode::Modify || (how == WriteMode::Upsert && existing.is_some());
+    let before = existing.filter(|_| modifies).unwrap_or_default();
     let group = Group {
         members: members_of(state).unwrap_or(before.members),
         max_size: state.max_size.map_or(before.max_size, u64::from),
@@ -434,15 +457,15 @@ fn group_members(
     adds: bool,
     state: &GroupState,
 ) -> Result<(), Refusal> {
-    let there = t.switch().state().profile(selector).and_then(|p| p.group(id));
-    let mut group = there
+    let existing = t.switch().state().profile(selector).and_then(|p| p.group(id));
+    let mut group = existing
         .cloned()
         .ok_or_else(|| Refusal::not_found(format!("there is no group {id}")))?;
     let members = members_of(state).unwrap_or_default();
     for member in members {
         let position = group.members.iter().position(|m| m.member == member.member);
         match (adds, position) {
-            // The same member with another status takes its place.
+            // A member given again replaces its status.
             (true, Some(position)) => group.members[position] = member,
             (true, None) => group.members.push(member),
             (false, Some(position)) => {
@@ -463,7 +486,7 @@ fn group_members(
     Ok(())
 }
 
-/// What registers that a table stands for hold at first, as its description says.
+/// Initial register values of a register parameter, from the defaults in its description.
 fn initial(table: &Table) -> Option<Vec<Bits>> {
     let scalars = table.data.iter().filter(|f| matches!(f.role, Role::Register(..)));
     let values = scalars.map(|f| match (&f.ty, &f.default) {
@@ -475,7 +498,8 @@ fn initial(table: &Table) -> Option<Vec<Bits>> {
     values.collect()
 }
 
-/// Members of value sets have no order, but where they overlap the table below wants one.
+/// The priority for members of a value set. BF Runtime has none for them, but the table behind it
+/// needs one if members may overlap.
 fn value_priority(t: &Transaction<'_>, set: ValueSetId) -> u32 {
     let state = t.switch().state().value_set(set);
     u32::from(state.is_some_and(|s| s.spec().has_priority()))

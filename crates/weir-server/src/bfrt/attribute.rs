@@ -1,4 +1,8 @@
-//! What is set of whole tables.
+//! Attributes of tables: idle time-outs, entry scopes, port status notifications, polling
+//! intervals.
+//!
+//! The server stores them itself, outside of the switch. A batch changes a copy, which replaces the
+//! original if the batch succeeds.
 
 use super::change::{Change, Step};
 use super::schema::{Schema, Table};
@@ -11,19 +15,19 @@ use std::collections::BTreeMap;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::table_attribute::Attribute;
 
-/// How long an entry without a time of its own counts as hit where nothing was said, in ms.
+/// How long an entry without its own time to live counts as active after a hit, by default, in ms.
 const QUERY_INTERVAL_MS: u32 = 1000;
 
-/// What is set of all tables of a program and its device.
+/// The attributes of all tables of a program and its device, by table id.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
-    /// What becomes of entries that no packet hits.
+    /// Idle time-outs of entries.
     pub idle: BTreeMap<u32, pb::IdleTable>,
-    /// Clients are told of ports that come up or go down.
+    /// Clients are notified of ports that go up or down.
     pub port_status: bool,
-    /// How often counts of ports are to be read, in ms; weir's are always those of now.
+    /// Polling intervals of port counters in ms. Stored only: weir always reads current counts.
     poll_ms: BTreeMap<u32, u32>,
-    /// Which pipes share their entries, where it was said: all there is is the first.
+    /// Entry scopes. Only scopes equivalent to the default are accepted.
     scopes: BTreeMap<u32, pb::EntryScope>,
 }
 
@@ -35,7 +39,7 @@ fn no_attribute(table: &Table, name: &str) -> Refusal {
     ))
 }
 
-/// Attributes in the form in which they are kept: messages as they travel, by table.
+/// The saved form of attributes: encoded messages by table.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedAttributes {
     idle: Vec<(u32, Vec<u8>)>,
@@ -45,7 +49,7 @@ pub(crate) struct SavedAttributes {
 }
 
 impl Attributes {
-    /// In the form in which they are kept.
+    /// Encodes the attributes for the journal.
     pub fn to_saved(&self) -> Vec<u8> {
         let saved = SavedAttributes {
             idle: self.idle.iter().map(|(t, m)| (*t, m.encode_to_vec())).collect(),
@@ -56,7 +60,7 @@ impl Attributes {
         state::encoded(&saved)
     }
 
-    /// Those that were kept.
+    /// Restores saved attributes.
     pub fn from_saved(saved: SavedAttributes) -> Self {
         fn decoded<T: Message + Default>(list: Vec<(u32, Vec<u8>)>) -> BTreeMap<u32, T> {
             let messages = list.into_iter().filter_map(|(t, m)| Some((t, T::decode(&*m).ok()?)));
@@ -70,13 +74,13 @@ impl Attributes {
         }
     }
 
-    /// How long an entry of a table without a time of its own counts as hit, in ns.
+    /// How long an entry without its own time to live counts as active after a hit, in ns.
     pub fn query_interval_ns(&self, table: u32) -> u64 {
         let said = self.idle.get(&table).map(|i| i.ttl_query_interval).filter(|ms| *ms > 0);
         u64::from(said.unwrap_or(QUERY_INTERVAL_MS)) * 1_000_000
     }
 
-    /// Whether clients are told of a table's idle entries.
+    /// Whether clients are notified of the idle entries of a table.
     pub fn notifies(&self, table: u32) -> bool {
         let notify = i32::from(pb::idle_table::IdleTableMode::IdleTableNotifyMode);
         self.idle
@@ -87,7 +91,7 @@ impl Attributes {
     /// Sets an attribute.
     ///
     /// # Errors
-    /// The table has none such, or weir cannot do what it says.
+    /// The table does not have the attribute, or weir does not support the value.
     pub fn set(&mut self, table: &Table, scopes: &Scopes, given: &pb::TableAttribute) -> Result<(), Refusal> {
         let has = |name: &str| match table.has_attribute(name) {
             true => Ok(()),
@@ -142,7 +146,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// What is set of a table; `requested` says of what kind.
+    /// Reads the attribute of a table of the kind in `requested`.
     ///
     /// # Errors
     /// The table has no such attribute.
@@ -199,7 +203,7 @@ pub(crate) fn is_attribute(step: &Step) -> bool {
     matches!(step.change, Ok(Change::Attribute(_)))
 }
 
-/// Sets the attributes that steps say, in order.
+/// Applies the attributes that steps set, in order. A refusal replaces the change of the step.
 pub(crate) fn configure(schema: &Schema, scopes: &Scopes, attributes: &mut Attributes, steps: &mut [Step]) {
     for step in steps {
         let (Ok(Change::Attribute(given)), Some(at)) = (&step.change, step.table) else {

@@ -1,4 +1,8 @@
-//! Counters, meters, registers and filters: those of arrays, and those that belong to entries.
+//! Counters, meters, registers and filters, both in arrays and belonging to entries: reads, changes
+//! and resets their cells.
+//!
+//! A counter's value is the sum over all replicas. A write sets it on the first replica and zeroes
+//! the others.
 
 use super::schema::{Field, Resources, Role};
 use super::value::{self, Type, Value};
@@ -7,28 +11,28 @@ use weir_ir::{Bits, ExternId};
 use weir_proto::bfrt_proto as pb;
 use weir_switch::{Cell, Count, LpfConfig, LpfKind, MeterConfig, Rate, Switch, Transaction, WredConfig, Write};
 
-/// Bytes of 1000 bits: rates of meters for bytes are given in kbit/s, bursts in kbit.
+/// Bytes of 1000 bits: meters of bytes have rates in kbit/s and bursts in kbit.
 const KILOBIT: u64 = 125;
 
-/// Values that are given of state; what is not given stays as it is.
+/// New values of a cell; `None` leaves a value unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Patch {
     pub bytes: Option<u64>,
     pub packets: Option<u64>,
     /// Committed rate, peak rate, committed burst, peak burst, in the units of the fields.
     pub meter: [Option<u64>; 4],
-    /// Which register, which scalar of its cells, and its value.
+    /// Index of the register, index of the scalar in its cells, and the value.
     pub registers: Vec<(usize, usize, Bits)>,
     /// Type, gain, decay, scale.
     pub lpf: [Option<Value>; 4],
     /// Time constant, thresholds, probability.
     pub wred: [Option<Value>; 4],
     pub ttl_ns: Option<u64>,
-    /// Whether an entry is to count as hit now.
+    /// Whether the entry is marked as hit now.
     pub is_active: Option<bool>,
 }
 
-/// The value of a field as a scalar of the switch.
+/// Converts the value of a field to a scalar of the switch.
 fn scalar(ty: &Type, value: Value) -> Bits {
     match (ty, value) {
         (_, Value::Wide(bits)) => bits,
@@ -39,7 +43,7 @@ fn scalar(ty: &Type, value: Value) -> Bits {
 }
 
 impl Patch {
-    /// Adds the value of a field. Whether it is one of these.
+    /// Adds the value of a field. Returns whether the field is one of these.
     ///
     /// # Errors
     /// It is not of its type, or cannot be written.
@@ -70,26 +74,26 @@ impl Patch {
         Ok(true)
     }
 
-    /// Sets these values. `is_new`: nothing was set before, so what is not given is as at first.
+    /// Sets these values. If `is_new`, missing values are the initial ones.
     ///
     /// # Errors
-    /// The index is beyond the end, or values are missing or make no sense together.
+    /// The index is out of range, or values are missing or contradict each other.
     pub fn apply(
         &self,
         t: &mut Transaction<'_>,
         replica: usize,
-        of: &Resources,
+        resources: &Resources,
         cell: Cell,
         is_new: bool,
     ) -> Result<(), Refusal> {
-        if let Some(id) = of.counter
+        if let Some(id) = resources.counter
             && (self.bytes.is_some() || self.packets.is_some())
         {
             let before = match cell {
                 Cell::Index(index) => t.switch().counter(id, index)?,
                 Cell::All => Count::default(),
             };
-            // The sum over all replicas is the value.
+            // The value is the sum over all replicas.
             let share = |given: Option<u64>, before: u64| match given {
                 Some(value) if replica == 0 => value,
                 Some(_) => 0,
@@ -101,7 +105,7 @@ impl Patch {
             };
             t.write(Write::Counter(id, cell, count))?;
         }
-        if let Some((id, is_bytes)) = of.meter
+        if let Some((id, is_bytes)) = resources.meter
             && self.meter.iter().any(Option::is_some)
         {
             let before = match cell {
@@ -114,7 +118,7 @@ impl Patch {
             }
             t.write(Write::Meter(id, cell, meter_config(spec, is_bytes)))?;
         }
-        for (which, id) in of.registers.iter().enumerate() {
+        for (which, id) in resources.registers.iter().enumerate() {
             let mut given = self.registers.iter().filter(|r| r.0 == which).peekable();
             if given.peek().is_some() {
                 let index = if let Cell::Index(index) = cell { index } else { 0 };
@@ -127,12 +131,12 @@ impl Patch {
                 t.write(Write::Register(*id, cell, values))?;
             }
         }
-        if let Some(id) = of.lpf
+        if let Some(id) = resources.lpf
             && self.lpf.iter().any(Option::is_some)
         {
             t.write(Write::Lpf(id, cell, Some(self.lpf_config(lpf(t.switch(), id, cell))?)))?;
         }
-        if let Some(id) = of.wred
+        if let Some(id) = resources.wred
             && self.wred.iter().any(Option::is_some)
         {
             t.write(Write::Wred(
@@ -211,7 +215,7 @@ fn nanoseconds(value: &Value) -> Result<u64, Refusal> {
     }
 }
 
-/// What the fields of a meter say: the largest numbers where there is no limit.
+/// The field values of a meter; the largest number means unlimited.
 pub(crate) fn meter_spec(config: Option<MeterConfig>, is_bytes: bool) -> [u64; 4] {
     let Some(config) = config else {
         return [u64::MAX; 4];
@@ -225,7 +229,7 @@ pub(crate) fn meter_spec(config: Option<MeterConfig>, is_bytes: bool) -> [u64; 4
     [rate(config.cir), rate(config.pir), burst(config.cbs), burst(config.pbs)]
 }
 
-/// The rates that the fields of a meter say.
+/// The configuration for field values of a meter; `None` if all are unlimited.
 fn meter_config(spec: [u64; 4], is_bytes: bool) -> Option<MeterConfig> {
     let unit = if is_bytes { KILOBIT } else { 1 };
     let [cir, pir, cbs, pbs] = spec.map(|n| n.saturating_mul(unit));
@@ -254,7 +258,7 @@ fn wred(switch: &Switch, id: ExternId, cell: Cell) -> Option<WredConfig> {
 }
 
 impl Resources {
-    /// How many cells an array has.
+    /// The number of cells of an array.
     pub fn size(&self, switch: &Switch) -> u64 {
         use weir_arch::Resource;
         let registers = self.registers.first().copied();
@@ -272,9 +276,8 @@ impl Resources {
         }
     }
 
-    /// Makes cells what they were at first; `initial` are the scalars of registers then, where the
-    /// program does not say
-    /// them.
+    /// Resets cells to their initial values. `initial` gives those of registers if the program does
+    /// not.
     pub fn clear(&self, t: &mut Transaction<'_>, cell: Cell, initial: Option<Vec<Bits>>) -> Result<(), Refusal> {
         if let Some(id) = self.counter {
             t.write(Write::Counter(id, cell, Count::default()))?;
@@ -298,20 +301,20 @@ impl Resources {
         Ok(())
     }
 
-    /// Whether entries have more than a counter and a meter.
+    /// Whether there is more than a counter and a meter.
     pub fn has_registers_or_filters(&self) -> bool {
         !self.registers.is_empty() || self.lpf.is_some() || self.wred.is_some()
     }
 
-    /// Whether a counter's value is the sum of what replicas have.
+    /// Whether replicas have different values, which are added up.
     pub fn differs_by_replica(&self) -> bool {
         self.counter.is_some()
     }
 
-    /// The fields of a cell, of those in `selected` (all where it is empty).
+    /// Reads the `selected` fields of a cell (all if `selected` is empty).
     ///
     /// # Errors
-    /// The index is beyond the end.
+    /// The index is out of range.
     pub fn read(
         &self,
         switch: &Switch,
@@ -376,7 +379,7 @@ impl Resources {
     }
 }
 
-/// A scalar of the switch as the value of a field.
+/// Converts a scalar of the switch to the value of a field.
 pub(crate) fn scalar_value(ty: &Type, bits: &Bits) -> Value {
     match ty {
         Type::Bool => Value::Bool(!bits.is_zero()),
@@ -413,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_and_bursts_come_back_as_they_were_given() {
+    fn rates_and_bursts_round_trip() {
         for spec in [[1, 2, 3, 4], [u64::MAX, 5, 0, u64::MAX], [1_000_000; 4]] {
             for is_bytes in [true, false] {
                 assert_eq!(meter_spec(meter_config(spec, is_bytes), is_bytes), spec);

@@ -1,10 +1,13 @@
-//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the
-//! program alone tells.
+//! Resolves an update of a `WriteRequest` to a [`Change`], and checks it as far as the program
+//! alone allows.
+//!
+//! The message path: it takes decoded protobuf messages, and is the reference for `wire`. It does
+//! not look at the state of the switch; checks that need it are in `apply`.
 
 use super::cells::Patch;
 use super::entry::{self, GivenAction};
 use super::fixed::{self, Row};
-use super::schema::{Action, Kind, Match, Role, Schema, Style, Table};
+use super::schema::{Action, Kind, MatchTable, Role, Schema, Style, Table};
 use super::target;
 use super::value::{self, Value};
 use crate::refusal::Refusal;
@@ -15,27 +18,27 @@ use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type;
 use weir_table::{EntryAction, EntryHandle, EntryRef, NewEntry};
 
-/// Whether something is to be there before it is written.
+/// Whether an entry must exist before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    /// It must not be.
+    /// It must not exist.
     Insert,
-    /// It must be.
+    /// It must exist.
     Modify,
-    /// Either way.
+    /// It may exist.
     Upsert,
 }
 
-/// What a modification makes of an entry's past.
+/// State of an entry that a modification resets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Resets {
-    /// Its time to live begins anew.
+    /// The time to live restarts.
     pub ttl: bool,
-    /// Its counters begin at zero.
+    /// The counters become zero.
     pub stats: bool,
 }
 
-/// What a modification gives an entry.
+/// The new values of a modification.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NewState {
     pub given: GivenAction,
@@ -43,33 +46,33 @@ pub(crate) struct NewState {
     pub resets: Resets,
 }
 
-/// What is said of a group.
+/// The new values of a selector group; `None` leaves a value unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct GroupState {
     pub members: Option<Vec<u32>>,
-    /// Which of them take part in the choice.
+    /// For each member, whether it takes part in the choice.
     pub status: Option<Vec<bool>>,
     pub max_size: Option<u32>,
 }
 
-/// One change of a table.
+/// One change of a table, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
     InsertEntry(NewEntry, Option<Box<Patch>>),
     ModifyEntry(EntryRef, Box<NewState>),
     UpsertEntry(NewEntry, Box<NewState>),
     DeleteEntry(EntryRef),
-    /// Its direct resources are as at first.
+    /// Resets the entry's direct resources to their initial values.
     ResetEntry(EntryRef),
     ModifyDefault(Box<NewState>),
     ResetDefault,
-    /// Everything in the table.
+    /// Removes all entries, or resets those that always exist.
     Clear,
-    /// The action with this place in the list, and its parameters.
+    /// Member id, index of the action in the table's list, and parameters.
     SetMember(WriteMode, u32, usize, Vec<Option<Bits>>),
     DeleteMember(u32),
     SetGroup(WriteMode, u32, GroupState),
-    /// Adds members to a group, or takes them away.
+    /// Adds members to a group (`true`), or removes them.
     GroupMembers(u32, bool, GroupState),
     DeleteGroup(u32),
     SetCell(u64, WriteMode, Box<Patch>),
@@ -79,25 +82,26 @@ pub(crate) enum Change {
     SetPortMetadata(WriteMode, u32, Vec<Bits>),
     DeletePortMetadata(u32),
     Fixed(fixed::Op, Row),
-    /// Ports come up or go down, because of what was said of them.
+    /// Ports go up or down, or change their loopback mode, because of new settings.
     Ports(Vec<crate::ports::Setting>),
-    /// The table's operations read what is there at all times.
+    /// An operation such as synchronising counters. It changes nothing: reads are always of the
+    /// current state.
     Operation,
-    /// Something is set of the whole table: the server has done so.
+    /// An attribute of the table. The server stores it, not the switch.
     Attribute(pb::TableAttribute),
 }
 
-/// A change, and what it is about.
+/// A change, and the table it applies to.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// The table's place in the schema.
+    /// Index of the table in the schema.
     pub table: Option<usize>,
-    /// What was to be done, for messages.
+    /// The attempted operation, for error messages.
     pub verb: &'static str,
     pub change: Result<Change, Refusal>,
 }
 
-/// What an update changes.
+/// Resolves an update; a refusal is part of the step.
 pub(crate) fn decode(
     schema: &Schema,
     scopes: &target::Scopes,
@@ -172,7 +176,7 @@ fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<
     if ty != Type::Insert {
         return Err(Refusal::malformed("an operation is executed by INSERT"));
     }
-    // Clients may give the name with the table's before it.
+    // Clients may prefix the name by that of the table.
     let name = operation.table_operations_type.rsplit('.').next().unwrap_or_default();
     let name = name.trim_start_matches('$');
     let is_known = table.operations.iter().any(|o| o == name || is_alias(table, o, name));
@@ -186,15 +190,14 @@ fn operate(schema: &Schema, ty: Type, operation: &pb::TableOperation) -> Result<
     })
 }
 
-/// Whether clients may call an operation by another name, as they may of the reference server:
-/// `Sync` is short for
-/// `SyncCounters` and `SyncRegisters`, and these say what tables of counters and registers
-/// synchronise.
+/// Whether the reference server accepts `name` as an alias of an operation. `Sync` is short for
+/// `SyncCounters` and `SyncRegisters`; these are also accepted for what tables of counters and
+/// registers synchronise.
 fn is_alias(table: &Table, operation: &str, name: &str) -> bool {
     match (operation, name) {
         ("SyncCounters" | "SyncRegisters", "Sync") => true,
-        ("Sync", "SyncCounters") => matches!(&table.kind, Kind::Array(of) if of.counter.is_some()),
-        ("Sync", "SyncRegisters") => matches!(&table.kind, Kind::Array(of) if !of.registers.is_empty()),
+        ("Sync", "SyncCounters") => matches!(&table.kind, Kind::Array(resources) if resources.counter.is_some()),
+        ("Sync", "SyncRegisters") => matches!(&table.kind, Kind::Array(resources) if !resources.registers.is_empty()),
         _ => false,
     }
 }
@@ -231,7 +234,7 @@ fn change(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Ref
     match &table.kind {
         Kind::Fixed(_) => fixed::decode(table, ty, entry),
         _ if is_clear => clear(table),
-        Kind::Match(of) => match_entry(table, of, ty, entry),
+        Kind::Match(match_table) => match_entry(table, match_table, ty, entry),
         _ if entry.is_default_entry => parameter(table, ty, entry),
         Kind::Members(_) => member(table, ty, entry),
         Kind::Groups(_) => group(table, ty, entry),
@@ -245,7 +248,7 @@ fn change(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Ref
 
 fn clear(table: &Table) -> Result<Change, Refusal> {
     match &table.kind {
-        Kind::Match(of) if of.const_entries => Err(const_entries()),
+        Kind::Match(match_table) if match_table.const_entries => Err(const_entries()),
         Kind::GetMember(_) => Err(Refusal::unsupported("the table is only read")),
         _ => Ok(Change::Clear),
     }
@@ -255,7 +258,7 @@ fn const_entries() -> Refusal {
     Refusal::malformed("the entries are const in the program")
 }
 
-/// Flags of a modification.
+/// The reset flags of a modification.
 fn resets(entry: &pb::TableEntry) -> Resets {
     let flags = entry.table_flags.unwrap_or_default();
     Resets {
@@ -264,19 +267,19 @@ fn resets(entry: &pb::TableEntry) -> Resets {
     }
 }
 
-fn match_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn match_entry(table: &Table, match_table: &MatchTable, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     if entry.is_default_entry {
-        return default_entry(table, of, ty, entry);
+        return default_entry(table, match_table, ty, entry);
     }
     let which = match &entry.value {
         Some(EntryKey::Key(key)) => {
-            let (matches, priority) = entry::matches(table, of, key)?;
+            let (matches, priority) = entry::matches(table, match_table, key)?;
             Err((matches, priority))
         }
         Some(EntryKey::HandleId(handle)) => Ok(handle_of(*handle)?),
         None => return Err(key_missing()),
     };
-    if of.const_entries && matches!(ty, Type::Insert | Type::Delete | Type::InsertOrModify) {
+    if match_table.const_entries && matches!(ty, Type::Insert | Type::Delete | Type::InsertOrModify) {
         return Err(const_entries());
     }
     let reference = |which| match which {
@@ -291,14 +294,14 @@ fn match_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> R
         }
         _ => {}
     }
-    let (given, patch) = entry::data(table, of, entry.data.as_ref().ok_or_else(data_missing)?)?;
+    let (given, patch) = entry::data(table, match_table, entry.data.as_ref().ok_or_else(data_missing)?)?;
     let state = |given, patch| NewState {
         given,
         patch,
         resets: resets(entry),
     };
     if ty == Type::Modify {
-        if of.const_entries && given != GivenAction::Nothing {
+        if match_table.const_entries && given != GivenAction::Nothing {
             return Err(const_entries());
         }
         return Ok(Change::ModifyEntry(reference(which), Box::new(state(given, patch))));
@@ -313,7 +316,7 @@ fn match_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> R
     }
     let action = match given {
         GivenAction::Action(action) => action,
-        GivenAction::Nothing if of.style == Style::Direct => {
+        GivenAction::Nothing if match_table.style == Style::Direct => {
             return Err(Refusal::malformed("the action_id is missing"));
         }
         GivenAction::Nothing => return Err(Refusal::malformed("the member or group is missing")),
@@ -335,12 +338,12 @@ fn match_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> R
     Ok(Change::UpsertEntry(new, Box::new(state)))
 }
 
-/// The handle with a number.
+/// Checks the number of a handle.
 pub(crate) fn handle_of(number: u32) -> Result<EntryHandle, Refusal> {
     EntryHandle::new(number).ok_or_else(|| Refusal::not_found(format!("there is no entry with the handle {number}")))
 }
 
-/// What is wrong with an action of which a parameter is missing.
+/// The refusal of an action call with a missing parameter.
 pub(crate) fn missing_parameter(table: &Table, number: usize, values: &[Option<Bits>]) -> Refusal {
     let action = table.actions.iter().find(|a| a.numbers.first() == Some(&number));
     let missing = values.iter().position(Option::is_none);
@@ -353,15 +356,15 @@ pub(crate) fn missing_parameter(table: &Table, number: usize, values: &[Option<B
     }
 }
 
-fn default_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
+fn default_entry(table: &Table, match_table: &MatchTable, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     match ty {
-        Type::Delete | Type::Reset if of.const_default => {
+        Type::Delete | Type::Reset if match_table.const_default => {
             Err(Refusal::malformed("the default action is const in the program"))
         }
         Type::Delete | Type::Reset => Ok(Change::ResetDefault),
         Type::Modify | Type::InsertOrModify => {
-            let (given, patch) = entry::data(table, of, entry.data.as_ref().ok_or_else(data_missing)?)?;
-            if given != GivenAction::Nothing && of.const_default {
+            let (given, patch) = entry::data(table, match_table, entry.data.as_ref().ok_or_else(data_missing)?)?;
+            if given != GivenAction::Nothing && match_table.const_default {
                 return Err(Refusal::malformed("the default action is const in the program"));
             }
             if matches!(
@@ -382,7 +385,7 @@ fn default_entry(table: &Table, of: &Match, ty: Type, entry: &pb::TableEntry) ->
     }
 }
 
-/// Changes of the only entry of a table without keys.
+/// A change of the only entry of a table without keys.
 fn parameter(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     if !matches!(table.kind, Kind::Parameter(_)) {
         return Err(Refusal::unsupported("the table has no default entry"));
@@ -396,7 +399,7 @@ fn parameter(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, 
     }
 }
 
-/// The one number that a key consists of.
+/// The value of a key that consists of one number.
 pub(crate) fn only_key(table: &Table, key: &pb::TableKey) -> Result<u64, Refusal> {
     let [expected] = table.keys.as_slice() else {
         return Err(key_missing());
@@ -452,7 +455,7 @@ fn member(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Ref
     Ok(Change::SetMember(write_mode(ty), id, at, values))
 }
 
-/// The parameters of an action that are given.
+/// The given parameters of an action, in its order; `None` where one is missing.
 fn parameters(action: &Action, given: &[pb::DataField]) -> Result<Vec<Option<Bits>>, Refusal> {
     let mut values: Vec<Option<Bits>> = vec![None; action.params.len()];
     for field in given {
@@ -518,14 +521,14 @@ fn group(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refu
     }
 }
 
-/// Whether MODIFY_INC takes away, as older clients say it.
+/// Whether a MODIFY_INC of an older client removes elements (`table_mod_inc_flag`).
 #[allow(deprecated, reason = "older clients")]
 pub(crate) fn removes_elements(entry: &pb::TableEntry) -> bool {
     let flag = entry.table_mod_inc_flag.as_ref();
     flag.is_some_and(|f| f.r#type == i32::from(pb::table_mod_inc_flag::Type::ModIncDelete))
 }
 
-/// The values that data gives of cells.
+/// The new values of counters, meters, registers and filters.
 fn patch(table: &Table, entry: &pb::TableEntry) -> Result<Patch, Refusal> {
     let data = entry.data.as_ref().ok_or_else(data_missing)?;
     let mut patch = Patch::default();
@@ -558,16 +561,16 @@ fn cell(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Change, Refus
     }
 }
 
-/// The member of a value set that a key is.
+/// The matches of a value set's member.
 pub(crate) fn value_matches(table: &Table, key: &pb::TableKey) -> Result<Vec<KeyMatch>, Refusal> {
-    let one = |of: &super::schema::Key| {
-        let mut given = key.fields.iter().filter(|f| f.field_id == of.id);
+    let one = |spec: &super::schema::Key| {
+        let mut given = key.fields.iter().filter(|f| f.field_id == spec.id);
         let first = given.next();
-        let first = first.ok_or_else(|| Refusal::malformed(format!("key `{}` is missing", of.name)))?;
+        let first = first.ok_or_else(|| Refusal::malformed(format!("key `{}` is missing", spec.name)))?;
         if given.next().is_some() {
-            return Err(Refusal::malformed(format!("key `{}` is given twice", of.name)));
+            return Err(Refusal::malformed(format!("key `{}` is given twice", spec.name)));
         }
-        entry::key_match(of, first).map_err(|e| e.within(&format!("key `{}`", of.name)))
+        entry::key_match(spec, first).map_err(|e| e.within(&format!("key `{}`", spec.name)))
     };
     if key.fields.len() > table.keys.len() {
         return Err(Refusal::malformed("there are more fields than keys"));
@@ -613,7 +616,7 @@ fn port_metadata(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Chan
     Ok(Change::SetPortMetadata(write_mode(ty), port, bits.collect()))
 }
 
-/// The parameters of an action, those that are missing taken from what was there.
+/// An action call with missing parameters taken from the previous call of the same action.
 pub(crate) fn complete(
     table: &Table,
     number: usize,

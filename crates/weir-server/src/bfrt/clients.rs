@@ -1,34 +1,34 @@
-//! Who is there, and bound to which program: a state machine that hears what streams and requests
-//! say.
+//! Subscribed clients and their bindings to programs: a state machine without I/O, driven by
+//! streams and requests.
 
 use super::SHARED;
 use crate::refusal::Refusal;
 use std::collections::BTreeMap;
 use weir_proto::bfrt_proto::subscribe::Notifications;
 
-/// A stream, for as long as it is open.
+/// Identifies an open stream.
 pub(crate) type StreamId = u64;
 
 /// A client that has subscribed.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub stream: StreamId,
-    /// What it wants to be told.
+    /// The notifications it subscribes to.
     pub notifications: Notifications,
     /// The program it is bound to.
     pub bound: Option<String>,
 }
 
-/// All of them, by their numbers.
+/// All clients by id.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(BTreeMap<u32, Client>);
 
 impl Clients {
-    /// A stream says who it is. Whether it is new: a second word of the same stream changes
-    /// nothing.
+    /// Subscribes the client of a stream. Returns whether it is new: a second subscription of the
+    /// same stream changes nothing.
     ///
     /// # Errors
-    /// Another stream has this number.
+    /// Another stream has this client id.
     pub fn subscribe(&mut self, stream: StreamId, id: u32, notifications: Notifications) -> Result<bool, Refusal> {
         if self.0.values().any(|c| c.stream == stream) {
             return Ok(false);
@@ -50,7 +50,7 @@ impl Clients {
         Ok(true)
     }
 
-    /// A stream has ended: its client is gone, and bound to nothing.
+    /// Removes the client of a stream that has ended, with its binding.
     pub fn leave(&mut self, stream: StreamId) {
         self.0.retain(|_, c| c.stream != stream);
     }
@@ -58,7 +58,7 @@ impl Clients {
     /// Binds a client to a program.
     ///
     /// # Errors
-    /// The client is unknown, or somebody is bound to the program.
+    /// The client is unknown, or another client is bound to the program.
     pub fn bind(&mut self, id: u32, program: &str) -> Result<(), Refusal> {
         self.require(id)?;
         let holder = self.0.iter().find(|(_, c)| c.bound.as_deref() == Some(program));
@@ -74,7 +74,7 @@ impl Clients {
     /// Checks that a client has subscribed.
     ///
     /// # Errors
-    /// It has not.
+    /// It has not subscribed.
     pub fn require(&self, id: u32) -> Result<(), Refusal> {
         self.0.get(&id).map(|_| ()).ok_or_else(|| unknown(id))
     }
@@ -82,14 +82,14 @@ impl Clients {
     /// The program that a client is bound to.
     ///
     /// # Errors
-    /// It is unknown, or bound to none.
+    /// The client is unknown, or not bound.
     pub fn bound(&self, id: u32) -> Result<String, Refusal> {
         let client = self.0.get(&id).ok_or_else(|| unknown(id))?;
         let bound = client.bound.clone();
         bound.ok_or_else(|| Refusal::gone(format!("client {id} is bound to no program")))
     }
 
-    /// There is another program: who is bound to one that is not there any more is not bound.
+    /// Handles a new program: bindings to other programs end.
     pub fn program_changed(&mut self, program: &str) {
         for client in self.0.values_mut() {
             client.bound = client.bound.take().filter(|b| b == program || b == SHARED);
@@ -101,7 +101,7 @@ impl Clients {
         self.0.values()
     }
 
-    /// Clients that are bound to a program and want something.
+    /// The streams of clients that are bound to a program and subscribe to a notification.
     pub fn subscribers(&self, program: &str, what: impl Fn(&Notifications) -> bool) -> Vec<StreamId> {
         let bound = self.0.values().filter(|c| c.bound.as_deref() == Some(program));
         bound.filter(|c| what(&c.notifications)).map(|c| c.stream).collect()

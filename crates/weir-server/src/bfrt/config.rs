@@ -1,78 +1,76 @@
-//! What a server can be told before it starts.
+//! Settings of a BF Runtime server, and their defaults.
 
 use crate::tls::Tls;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// How a BF Runtime server listens and what it takes.
+/// Address, limits and time limits of a BF Runtime server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it listens. The default is port 50052 of the loopback interface; whoever opens it to a
-    /// network should set `tls`, too.
+    /// The address to listen at. The default is port 50052 of the loopback interface. On any other
+    /// interface `tls` should be set.
     pub listen: SocketAddr,
     /// Transport security; none by default.
     pub tls: Option<Tls>,
-    /// The number of the device, default 0. Requests may always say 0 for it.
+    /// The device id, default 0. Requests may always use 0 for it.
     pub device_id: u32,
-    /// Longest message that is taken in, in bytes; default 1 GiB, as the reference takes any.
-    /// Whatever it is, a Read has at most 16 MiB, and all but Reads, Writes and programs 4 MiB.
+    /// Longest accepted message in bytes; default 1 GiB, as the reference server has no limit.
+    /// Independent of it, a Read is limited to 16 MiB, and requests other than Reads, Writes and
+    /// programs to 4 MiB.
     pub max_message_bytes: usize,
-    /// Bytes of all messages that are being received, or whose requests are not done, default 2
-    /// GiB; never less than the longest message. Short messages that come in one piece do not
-    /// count. A message counts with the length that it claims from its beginning, as room is made
-    /// for it; one for which there is none is RESOURCE_EXHAUSTED. One connection has at most a
-    /// quarter, or one message, and an eighth is for messages of less than 1 MiB.
+    /// Bytes of all messages that are being received or whose requests are in progress, default 2
+    /// GiB; never less than the longest message. Short messages that arrive in one piece do not
+    /// count. A message counts with the length that its header claims, since that much is
+    /// allocated. If the budget is exhausted, the request is RESOURCE_EXHAUSTED. One connection may
+    /// use a quarter, or one message; an eighth is reserved for messages of less than 1 MiB.
     pub max_request_bytes: usize,
-    /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second;
-    /// default 30 s, so 30 MiB. Otherwise the request is DEADLINE_EXCEEDED. While others are
-    /// refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of the
-    /// message.
+    /// The time for a client to send the rest of a request, or as much as makes 1 MiB per second;
+    /// default 30 s, so 30 MiB. After it the request is DEADLINE_EXCEEDED. While other requests are
+    /// refused because the budget is exhausted, the client must, in each thirtieth of this time,
+    /// keep that rate and send a thirtieth of the message.
     pub request_patience: Duration,
-    /// Updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8 MiB.
+    /// Most updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8
+    /// MiB.
     pub max_updates: usize,
-    /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536:
-    /// packets wait until all of it is done. One of an entry with masks or ranges counts 64, a
-    /// multicast group as many as it has replicas. What it goes through that is there, such as the
-    /// entries of a table that is cleared, is bounded by as much.
+    /// Highest cost of an atomic Write, in updates of plain entries, default 65,536: packets wait
+    /// until all of it is executed. An update of an entry with masks or ranges counts 64, a
+    /// multicast group its number of replicas. The existing state that it traverses, such as the
+    /// entries of a table that is cleared, has the same limit.
     pub max_atomic_updates: usize,
-    /// Entities of one ReadRequest, default 100,000. Each has at most 8 MiB.
+    /// Most entities of one ReadRequest, default 100,000. Each has at most 8 MiB.
     pub max_queries: usize,
-    /// Entities of one step of the switch while it is read, default 1024. A list counts as many as
-    /// it has elements.
+    /// Entities read in one step of the switch, default 1024. A list counts its number of elements.
     pub read_chunk: usize,
-    /// Longest answer to a Read in bytes, default 1 GiB. Clients that take several messages
+    /// Longest answer to a Read in bytes, default 1 GiB. Clients that receive several messages
     /// (`weir-stream`) may read more.
     pub max_read_bytes: usize,
-    /// Bytes of all answers to Reads that are one message each, until they are sent, default 2 GiB;
-    /// never less than those of the longest. Answers of less than 1 MiB do not count. One for which
-    /// there is no room is RESOURCE_EXHAUSTED.
+    /// Bytes of all single-message answers to Reads until they are sent, default 2 GiB; never less
+    /// than the longest answer. Answers of less than 1 MiB do not count. If the budget is
+    /// exhausted, the Read is RESOURCE_EXHAUSTED.
     pub max_answer_bytes: usize,
-    /// How long a reader of several messages may take for the next one, default 2 s; and in all, as
-    /// long again and a second for each 50,000 entries. A Read that has kept others waiting to
-    /// write for so long is ended, too.
+    /// Longest time for a reader of several messages to receive the next one, default 2 s. For all
+    /// messages it has as long again, plus a second for each 50,000 entries. A Read that has
+    /// blocked Writes for this time is aborted, too.
     pub read_patience: Duration,
-    /// Streams in all, default 64.
+    /// Most open streams, default 64.
     pub max_streams: usize,
-    /// Messages that wait for a slow stream, default 1024. Further ones are lost, and counted.
+    /// Messages queued for a slow stream, default 1024. Further ones are dropped and counted.
     pub stream_queue: usize,
-    /// Connections at a time, default 1024; never more than a third of the files that the process
-    /// may open. For a further one that is ended which has had no request or stream for longest;
-    /// where all have one, it is closed itself.
+    /// Most connections, default 1024; never more than a third of the files that the process may
+    /// open. Beyond the limit, the connection without a request or stream for longest is closed. If
+    /// all have one, the new connection is closed.
     pub max_connections: usize,
-    /// How long a connection is silent before the client is asked whether it is there, default 30
-    /// s. It has 20 s to answer. For TLS and the beginning of HTTP/2 it has the time of the
-    /// silence.
+    /// Silence after which a connection is probed (HTTP/2 ping), default 30 s. The client has 20 s
+    /// to reply. TLS and the start of HTTP/2 must complete within the time of the silence.
     pub keepalive: Duration,
-    /// Requests that are processed at a time on one connection, default 256.
+    /// Most concurrent requests of one connection, default 256.
     pub max_requests_per_connection: usize,
-    /// Largest trailer with errors in bytes, default 16 MiB. A client that takes less says so by
-    /// the field `weir-max-error-bytes` in the metadata of its request.
+    /// Largest error trailer in bytes, default 16 MiB. A client with a smaller limit states it in
+    /// the metadata field `weir-max-error-bytes`.
     pub max_error_bytes: usize,
-    /// How often the switch is asked for digests, default 5 ms. It is not asked where no client
-    /// wants any.
+    /// Interval of polling digests, default 5 ms. Without subscribers there is no polling.
     pub digest_interval: Duration,
-    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no
-    /// client wants to know.
+    /// Interval of polling idle entries, default 100 ms. Without subscribers there is no polling.
     pub idle_interval: Duration,
 }
 

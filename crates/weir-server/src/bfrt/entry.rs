@@ -1,7 +1,8 @@
-//! Entries of match-action tables: keys and data, from and to the wire.
+//! Keys and data of match-action table entries: converts between protobuf messages and the types of
+//! `weir_table`.
 
 use super::cells::Patch;
-use super::schema::{Action, Key, Match, Role, Style, Table};
+use super::schema::{Action, Key, MatchTable, Role, Style, Table};
 use super::value;
 use crate::refusal::Refusal;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
@@ -9,14 +10,14 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_table::{Entry, EntryAction};
 
-/// The largest priority of the switch: BF Runtime's 0, which wins. P4Runtime shows the same entries
-/// with its own order, in which the larger number wins, and has 31 bits for it.
+/// The switch's largest priority: BF Runtime's 0, which takes precedence. P4Runtime shows the same
+/// entries in its own order, in which the larger number takes precedence, and has 31 bits for it.
 const FIRST_PRIORITY: u32 = i32::MAX as u32;
 
-/// Entries whose table has ranks but no priority key.
+/// The priority of entries in tables that need one but have no priority key.
 const ONLY_PRIORITY: u32 = 1;
 
-/// The switch's priority for BF Runtime's, where the smaller wins.
+/// Converts BF Runtime's priority, where the smaller number takes precedence, to the switch's.
 fn from_wire_priority(priority: u64) -> Result<u32, Refusal> {
     let priority = u32::try_from(priority).ok().filter(|p| *p < FIRST_PRIORITY);
     priority
@@ -24,12 +25,12 @@ fn from_wire_priority(priority: u64) -> Result<u32, Refusal> {
         .ok_or_else(|| Refusal::malformed(format!("key `$MATCH_PRIORITY` is 0 to {}", FIRST_PRIORITY - 1)))
 }
 
-/// The switch's priority of an entry, by the priority that its key gives, if it gives one.
+/// The switch's priority of an entry whose key has the priority `given`, if any.
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Refusal> {
-    match (given, of.priority, of.is_ranked) {
+pub(crate) fn switch_priority(match_table: &MatchTable, given: Option<u64>) -> Result<u32, Refusal> {
+    match (given, match_table.priority, match_table.is_ranked) {
         (Some(priority), ..) => from_wire_priority(priority),
         (None, Some(_), _) => Ok(FIRST_PRIORITY),
         (None, None, true) => Ok(ONLY_PRIORITY),
@@ -37,23 +38,27 @@ pub(crate) fn switch_priority(of: &Match, given: Option<u64>) -> Result<u32, Ref
     }
 }
 
-/// BF Runtime's priority for the switch's.
+/// Converts the switch's priority to BF Runtime's.
 pub(crate) fn to_wire_priority(priority: u32) -> u32 {
     FIRST_PRIORITY.saturating_sub(priority)
 }
 
-/// What a key matches: one match per key in order, and the switch's priority.
+/// Decodes a key: one match per key field in order, and the switch's priority.
 ///
-/// Keys that are left out match anything; exact ones match 0, as on hardware.
+/// Missing fields match anything; missing exact fields match 0, as on hardware.
 ///
 /// # Errors
 /// A field is unknown, given twice, of another kind, or has a value that does not fit.
-pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result<(Vec<KeyMatch>, u32), Refusal> {
+pub(crate) fn matches(
+    table: &Table,
+    match_table: &MatchTable,
+    given: &pb::TableKey,
+) -> Result<(Vec<KeyMatch>, u32), Refusal> {
     let mut priority = None;
     let mut found: Vec<KeyMatch> = Vec::with_capacity(table.keys.len());
     let mut used = 0;
     for (at, key) in table.keys.iter().enumerate() {
-        // Clients give fields in the order of the description, as a rule.
+        // Clients usually send fields in the order of the description.
         let field = match given.fields.get(at) {
             Some(field) if field.field_id == key.id => Some(field),
             _ => given.fields.iter().find(|f| f.field_id == key.id),
@@ -64,7 +69,7 @@ pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result
             None => match_any(key),
         });
     }
-    if let Some(id) = of.priority
+    if let Some(id) = match_table.priority
         && let Some(field) = given.fields.iter().find(|f| f.field_id == id)
     {
         used += 1;
@@ -75,15 +80,15 @@ pub(crate) fn matches(table: &Table, of: &Match, given: &pb::TableKey) -> Result
         priority = Some(number);
     }
     if used < given.fields.len() {
-        return Err(surplus_key(table, of, given));
+        return Err(surplus_key(table, match_table, given));
     }
-    Ok((found, switch_priority(of, priority)?))
+    Ok((found, switch_priority(match_table, priority)?))
 }
 
-/// Why there are more fields in a key than the table has.
+/// The refusal of a key with more fields than the table has.
 #[cold]
-fn surplus_key(table: &Table, of: &Match, given: &pb::TableKey) -> Refusal {
-    let known = |id: u32| table.keys.iter().any(|k| k.id == id) || of.priority == Some(id);
+fn surplus_key(table: &Table, match_table: &MatchTable, given: &pb::TableKey) -> Refusal {
+    let known = |id: u32| table.keys.iter().any(|k| k.id == id) || match_table.priority == Some(id);
     match given.fields.iter().find(|f| !known(f.field_id)) {
         Some(field) => Refusal::malformed(format!("there is no key with the id {}", field.field_id)),
         None => Refusal::malformed("a key is given twice"),
@@ -110,7 +115,7 @@ fn match_any(key: &Key) -> KeyMatch {
     }
 }
 
-/// What one key matches. Bits of a value that are not matched are cleared.
+/// Decodes one key field. Unmatched bits of a value are cleared.
 ///
 /// # Errors
 /// It is of another kind, or does not fit.
@@ -119,7 +124,8 @@ pub(crate) fn key_match(key: &Key, given: &pb::KeyField) -> Result<KeyMatch, Ref
     match (key.kind, &given.match_type) {
         (MatchKind::Exact, Some(MatchType::Exact(m))) => Ok(KeyMatch::Exact(value::bits(width, &m.value)?)),
         (MatchKind::Exact, Some(MatchType::Ternary(m))) => {
-            // Members of value sets have masks, whatever the program says.
+            // Members of value sets always have masks, even for fields that the program matches
+            // exactly.
             if !value::bits(width, &m.mask)?.is_ones() {
                 return Err(Refusal::malformed(
                     "the program matches it exactly: all bits of the mask must be set",
@@ -166,7 +172,7 @@ pub(crate) fn key_match(key: &Key, given: &pb::KeyField) -> Result<KeyMatch, Ref
     }
 }
 
-/// One match as it is told. `as_ternary`: value sets tell all of theirs with masks.
+/// Encodes one match. With `as_ternary`, exact matches have a mask, as in value sets.
 pub(crate) fn encode_match(key: &Key, found: &KeyMatch, as_ternary: bool) -> pb::KeyField {
     use pb::key_field::{Exact, Lpm, Optional, Range, Ternary};
     let match_type = match found {
@@ -198,11 +204,11 @@ pub(crate) fn encode_match(key: &Key, found: &KeyMatch, as_ternary: bool) -> pb:
     }
 }
 
-/// The key of an entry.
-pub(crate) fn encode_key(table: &Table, of: &Match, entry: &Entry) -> pb::TableKey {
+/// Encodes the key of an entry, with its priority.
+pub(crate) fn encode_key(table: &Table, match_table: &MatchTable, entry: &Entry) -> pb::TableKey {
     let matches = table.keys.iter().zip(&entry.matches);
     let mut fields: Vec<pb::KeyField> = matches.map(|(key, m)| encode_match(key, m, false)).collect();
-    if let Some(id) = of.priority {
+    if let Some(id) = match_table.priority {
         fields.push(pb::KeyField {
             field_id: id,
             match_type: Some(MatchType::Exact(pb::key_field::Exact {
@@ -213,28 +219,28 @@ pub(crate) fn encode_key(table: &Table, of: &Match, entry: &Entry) -> pb::TableK
     pb::TableKey { fields }
 }
 
-/// The action that data gives.
+/// The action in the data of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum GivenAction {
-    /// None: it stays as it is.
+    /// No action: the entry keeps its own.
     Nothing,
-    /// This one.
+    /// A complete action.
     Action(EntryAction),
-    /// This one, where parameters that are missing are those of the entry, if it has the same
-    /// action.
+    /// An action (its number) with missing parameters, which are taken from the entry if it has the
+    /// same action.
     Partial(usize, Vec<Option<Bits>>),
 }
 
-/// What the data of an entry says.
+/// Decodes the data of an entry: its action, and values of its resources.
 ///
 /// # Errors
 /// A field is unknown, given twice or does not fit, or the action is not the table's.
 pub(crate) fn data(
     table: &Table,
-    of: &Match,
+    match_table: &MatchTable,
     given: &pb::TableData,
 ) -> Result<(GivenAction, Option<Box<Patch>>), Refusal> {
-    let action = match (of.style, given.action_id) {
+    let action = match (match_table.style, given.action_id) {
         (_, 0) => None,
         (Style::Direct, id) => Some(table.action(id)?),
         (_, _) => {
@@ -302,7 +308,8 @@ pub(crate) fn data(
     ))
 }
 
-/// Which parameter a number is; clients give them in order, as a rule.
+/// The index of the parameter with an id; clients usually send them in order, so `at` is tried
+/// first.
 #[inline]
 fn param_index(action: &Action, at: usize, id: u32) -> Option<usize> {
     if action.params.get(at).is_some_and(|p| p.id == id) {
@@ -337,7 +344,8 @@ fn no_field(action: Option<&Action>, id: u32) -> Refusal {
     })
 }
 
-/// The parameters of an action that are selected (all where `selected` is empty).
+/// Encodes the `selected` parameters of a call (all if `selected` is empty). `instance` selects the
+/// profile instance whose action numbers apply.
 pub(crate) fn encode_call(
     actions: &[Action],
     call: &ActionCall,

@@ -1,7 +1,8 @@
-//! What clients are told of refusals.
+//! Encodes refusals as gRPC statuses and `Error` messages.
 //!
-//! Of a batch, every update has an `Error` in the status's details, up to the last one that failed;
-//! those that went well are all zero. A read is the same, by its entities.
+//! The status of a batch has an `Error` per update in its details, up to the last one that failed;
+//! successful updates have an all-zero one. The status of a Read is the same, with an `Error` per
+//! entity.
 
 use super::change::Step;
 use super::schema::Schema;
@@ -14,17 +15,16 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::google::rpc;
 use weir_proto::prost_types::Any;
 
-/// How details are marked in a `google.protobuf.Any`.
+/// Type URL of details in a `google.protobuf.Any`.
 const ERROR_URL: &str = "type.googleapis.com/bfrt_proto.Error";
-/// Failures of one request whose reason is told in full; of further ones there is what hardware
-/// tells.
+/// Failures of one request with weir's own reason; further ones have the driver's message only.
 const MAX_REASONS: usize = 64;
-/// Failures of one request that are told in words at all: no trailer has room for more.
+/// Failures of one request that have a message at all: no trailer has space for more.
 const MAX_MESSAGES: usize = 1 << 17;
-/// Longest reason in bytes.
+/// Longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 400;
 
-/// The code that stands for a sort of refusal.
+/// The gRPC code of a cause.
 pub(crate) fn code(cause: Cause) -> Code {
     match cause {
         Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => Code::InvalidArgument,
@@ -37,7 +37,7 @@ pub(crate) fn code(cause: Cause) -> Code {
     }
 }
 
-/// The driver's own words for a sort of refusal.
+/// The message of the hardware driver for a cause.
 fn driver_message(cause: Cause) -> &'static str {
     match cause {
         Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => "Invalid arguments",
@@ -51,12 +51,12 @@ fn driver_message(cause: Cause) -> &'static str {
     }
 }
 
-/// A refusal of a whole RPC.
+/// The status of an RPC that was refused as a whole.
 pub(crate) fn status(refusal: &Refusal) -> Status {
     Status::new(code(refusal.cause), refusal.message.clone())
 }
 
-/// Makes the errors of one request.
+/// Encodes the errors of one request, with fewer details the more there are.
 pub(crate) struct Reporter {
     reported: usize,
 }
@@ -66,8 +66,8 @@ impl Reporter {
         Reporter { reported: 0 }
     }
 
-    /// `<what> table:<name> <driver's words>`, and our own reason in parentheses after the first
-    /// few.
+    /// `<what> table:<name> <driver's message>`, and weir's own reason in parentheses for the first
+    /// [`MAX_REASONS`].
     pub fn error(&mut self, what: &str, table: &str, refusal: &Refusal) -> pb::Error {
         let canonical_code = code(refusal.cause) as i32;
         if self.reported >= MAX_MESSAGES {
@@ -97,19 +97,19 @@ impl Reporter {
         }
     }
 
-    /// The error of a step.
+    /// The error of a refused step.
     pub fn for_step(&mut self, schema: &Schema, step: &Step, refusal: &Refusal) -> pb::Error {
         let table = step.table.map_or("", |at| schema.tables[at].name.as_str());
         self.error(step.verb, table, refusal)
     }
 }
 
-/// The status of a request of which some parts failed: `errors` are those of all parts up to the
+/// The status of a request of which some parts failed. `errors` has one element per part, up to the
 /// last that failed.
 ///
-/// Where they take more than `limit` bytes, they are cut: the first messages stay, later ones lose
-/// theirs, and in the end only the first errors are told; where none of these has failed, the first
-/// that has, [alone].
+/// If they exceed `limit` bytes, the first messages are kept and later ones dropped. If that does
+/// not suffice, only the first errors are kept. If none of these is a failure, the first failure
+/// stands [alone](with_number).
 pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usize) -> Status {
     let last = errors.iter().rposition(|e| e.canonical_code != 0);
     errors.truncate(last.map_or(0, |l| l + 1));
@@ -159,19 +159,19 @@ pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usi
     Status::with_details(Code::Unknown, message, Bytes::from(status.encode_to_vec()))
 }
 
-/// The error of a part that is told without those before it, for which there is no room: it has its
-/// number in its message.
+/// An error that is sent without those of the parts before it, for which there is no space: its
+/// message states the number of the part.
 pub(crate) fn with_number(at: usize, error: pb::Error) -> pb::Error {
     let message = format!("number {at}: {}", error.message);
     pb::Error { message, ..error }
 }
 
-/// Errors that fit into so many bytes at most, and one more.
+/// The most errors that fit into `limit` bytes, plus one.
 pub(crate) fn max_encoded(limit: usize) -> usize {
     limit / size(&pb::Error::default()) + 1
 }
 
-/// Bytes that an error takes in a status.
+/// Bytes of an error in a status.
 fn size(error: &pb::Error) -> usize {
     error.encoded_len() + ERROR_URL.len() + 12
 }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_trailer_loses_messages_and_then_the_end() {
+    fn long_trailers_lose_messages_and_then_the_last_errors() {
         let mut reporter = Reporter::new();
         let errors: Vec<_> = (0..100)
             .map(|_| reporter.error("Table Add failed", "pipe.X", &Refusal::full("no room")))

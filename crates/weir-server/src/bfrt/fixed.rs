@@ -1,8 +1,10 @@
-//! Tables that every device has: ports, replication, mirror sessions, packet generators, the device
-//! itself. And those of custom CRCs, for programs that hash by them.
+//! Fixed tables: those that every device has (ports, replication, mirror sessions, packet
+//! generators, the device itself), and those of custom CRCs for programs that hash by them.
 //!
-//! A module per family. Those of the traffic manager are described and answered with UNIMPLEMENTED:
-//! whoever gives weir these attaches a module here, for its [`Fixed`].
+//! Each family has a module, which changes and reads [`Row`]s; this one decodes and encodes them.
+//! Tables of the traffic manager are described, but requests to them are UNIMPLEMENTED. To support
+//! one, add a variant of [`Fixed`] and a module, and dispatch to it in [`decode`], [`apply`] and
+//! [`read`].
 
 pub(crate) mod custom_crc;
 pub(crate) mod device;
@@ -26,7 +28,7 @@ use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type as Update;
 use weir_switch::{Switch, Transaction};
 
-/// A table of the device.
+/// A fixed table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Fixed {
     /// `$PORT`
@@ -61,12 +63,12 @@ pub(crate) enum Fixed {
     GeneratorMasks,
     /// `$hash.crc16_custom`, `$hash.crc32_custom`, by width
     CustomCrc(u32),
-    /// Another one, which this server only describes.
+    /// Any other table, which this server only describes.
     Other,
 }
 
 impl Fixed {
-    /// The table with a type.
+    /// The table of a type in `bfrt.json`.
     pub fn of(table_type: &str) -> Self {
         match table_type {
             "PortConfigure" => Fixed::Port,
@@ -88,18 +90,18 @@ impl Fixed {
         }
     }
 
-    /// Whether it is what the server keeps of ports that it changes.
+    /// Whether its entries are settings of ports, which the server stores itself.
     pub fn is_port(self) -> bool {
         self == Fixed::Port
     }
 
-    /// Whether each pipe of the chip has its own.
+    /// Whether each pipe of the chip has its own entries.
     pub fn is_per_pipe(self) -> bool {
         use Fixed::{Applications, GeneratorBuffer, GeneratorMasks, GeneratorPorts};
         matches!(self, Applications | GeneratorBuffer | GeneratorMasks | GeneratorPorts)
     }
 
-    /// Whether a field is counted by each replica of the switch for itself.
+    /// Whether each replica has its own count, so that a field is a sum.
     pub fn is_count(self, field: &str) -> bool {
         match self {
             Fixed::PortStat => true,
@@ -109,25 +111,26 @@ impl Fixed {
     }
 }
 
-/// What is done to an entry.
+/// An operation on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Insert,
     Modify,
     Upsert,
-    /// Elements of lists are added.
+    /// Adds elements to lists.
     Add,
-    /// Elements of lists are taken away.
+    /// Removes elements from lists.
     Remove,
     Delete,
     Clear,
 }
 
 impl Op {
-    /// Checks whether an entry is there that must be or must not be. Whether it is modified.
+    /// Checks that the entry exists or does not, as the operation requires. Returns whether it is a
+    /// modification.
     ///
     /// # Errors
-    /// It is otherwise.
+    /// The entry exists and must not, or the reverse.
     pub fn check(self, is_there: bool) -> Result<bool, Refusal> {
         match (self, is_there) {
             (Op::Insert, true) => Err(Refusal::exists("the entry is there already; modify it")),
@@ -140,10 +143,10 @@ impl Op {
     }
 }
 
-/// A key and data of a fixed table; each value with the number of its field.
+/// Key and data of an entry of a fixed table; each value with its field id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Row {
-    /// The pipe that is meant; `None`: all.
+    /// The addressed pipe; `None` means all.
     pub pipe: Option<u32>,
     pub key: Vec<(u32, Value)>,
     pub action: u32,
@@ -151,7 +154,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The value of a key that is a number.
+    /// The value of the numeric key field at an index.
     pub fn key_number(&self, at: usize) -> u32 {
         let found = self.key.get(at).and_then(|(_, v)| v.as_number());
         found.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
@@ -181,7 +184,7 @@ impl Row {
         }
     }
 
-    /// What a change with this costs the switch. What is removed is known by its key alone.
+    /// The cost of a change with this row. A removed entry is known by its key alone.
     pub fn effort(&self, op: Op) -> Effort {
         let lengths = self.data.iter().filter_map(|(_, value)| match value {
             Value::Numbers(list) => Some(list.len()),
@@ -201,7 +204,7 @@ impl Row {
     }
 }
 
-/// The key of an entry.
+/// Decodes the key of an entry.
 ///
 /// # Errors
 /// A field is missing, unknown, or not of its type.
@@ -228,10 +231,10 @@ pub(crate) fn key(table: &Table, given: &pb::TableKey) -> Result<Vec<(u32, Value
     table.keys.iter().map(one).collect()
 }
 
-/// What an update of a fixed table changes.
+/// Resolves an update of a fixed table.
 ///
 /// # Errors
-/// It cannot be, whatever the state is.
+/// It is invalid in any state.
 pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     let super::schema::Kind::Fixed(fixed) = table.kind else {
         return Err(Refusal::unsupported("the table does not do this"));
@@ -293,7 +296,7 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
     Ok(Change::Fixed(op, row))
 }
 
-/// The answer for tables that weir has nothing behind.
+/// The refusal for tables that weir only describes.
 pub(crate) fn unsupported(table: &Table) -> Refusal {
     Refusal::unsupported(format!(
         "`{}` is described so that clients find it, and weir has no such part",
@@ -301,10 +304,10 @@ pub(crate) fn unsupported(table: &Table) -> Refusal {
     ))
 }
 
-/// Makes a change on a replica.
+/// Executes a change on a replica.
 ///
 /// # Errors
-/// It does not fit what is there.
+/// It does not fit the state.
 pub(crate) fn apply(
     fixed: Fixed,
     (op, row): (Op, &Row),
@@ -332,27 +335,26 @@ pub(crate) fn apply(
     })
 }
 
-/// What the tables of the device are read from.
+/// The state from which fixed tables are read.
 pub(crate) struct Source<'a> {
     pub switch: &'a Switch,
     pub ports: &'a Arc<Ports>,
     pub cpu_port: Option<u32>,
-    /// The pipe that is meant; `None`: all.
+    /// The addressed pipe; `None` means all.
     pub pipe: Option<u32>,
 }
 
-/// Entries of a fixed table, none of which is made before it is asked for: there may be very many,
-/// and long ones.
+/// Entries of a fixed table. Each is made on demand, because there may be many, and long ones.
 pub(crate) struct Rows<'a> {
-    /// Where they are, in ascending order.
+    /// Their positions, ascending.
     pub places: Box<dyn Iterator<Item = u64> + 'a>,
-    /// The one at a place.
+    /// Makes the entry at a position.
     pub make: Box<dyn Fn(u64) -> Row + 'a>,
 }
 
 impl<'a> Rows<'a> {
-    /// A few, from a place on.
-    fn few(rows: Vec<Row>, from: u64) -> Self {
+    /// Rows that are made already, from a position on.
+    fn from_list(rows: Vec<Row>, from: u64) -> Self {
         let places = from..rows.len() as u64;
         Rows {
             places: Box::new(places),
@@ -361,14 +363,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What is asked of a table whose entries have one number each as their keys.
+/// A query for entries of a table with one number as key.
 #[derive(Clone, Copy)]
 pub(crate) struct NumberQuery<'a> {
     pub table: &'a Table,
     pub switch: &'a Switch,
-    /// The number of the only entry that is asked for.
+    /// The key of the only selected entry; `None` selects all.
     pub only: Option<u32>,
-    /// Where to begin otherwise.
+    /// First number to look at if all are selected.
     from: u64,
 }
 
@@ -383,7 +385,7 @@ impl<'a> NumberQuery<'a> {
         }
     }
 
-    /// The numbers to look at.
+    /// The range of numbers to look at.
     pub fn numbers(self) -> RangeInclusive<u32> {
         match self.only {
             Some(id) => id..=id,
@@ -391,10 +393,10 @@ impl<'a> NumberQuery<'a> {
         }
     }
 
-    /// The entries with these numbers; `fill` says what is in one.
+    /// The entries with these numbers; `fill` adds the data of one.
     ///
     /// # Errors
-    /// The only one is not there.
+    /// The only selected entry does not exist.
     pub fn rows(
         self,
         numbers: impl Iterator<Item = u32> + 'a,
@@ -420,10 +422,10 @@ impl<'a> NumberQuery<'a> {
     }
 }
 
-/// The entry that a key is about, or all of them from a place on.
+/// The entry with a key, or all entries from a position on.
 ///
 /// # Errors
-/// There is none, or weir has nothing behind the table.
+/// The entry does not exist, or weir only describes the table.
 pub(crate) fn read<'a>(
     fixed: Fixed,
     table: &'a Table,
@@ -432,7 +434,7 @@ pub(crate) fn read<'a>(
     source: &Source<'a>,
 ) -> Result<Rows<'a>, Refusal> {
     let query = NumberQuery::new(table, source.switch, key, from);
-    let few = match fixed {
+    let list = match fixed {
         Fixed::Groups => return replication::read_groups(query),
         Fixed::Nodes => return replication::read_nodes(query),
         Fixed::Lags => return replication::read_lags(query),
@@ -449,10 +451,10 @@ pub(crate) fn read<'a>(
         Fixed::GeneratorMasks => generator::read_masks(table, key, source),
         Fixed::Other => Err(unsupported(table)),
     };
-    Ok(Rows::few(few?, from))
+    Ok(Rows::from_list(list?, from))
 }
 
-/// The only one of `rows` where a key was given.
+/// Checks that a row was found if a key was given.
 pub(crate) fn require_if_keyed(rows: Vec<Row>, key: Option<&Row>) -> Result<Vec<Row>, Refusal> {
     match key {
         Some(_) if rows.is_empty() => Err(missing()),
@@ -464,7 +466,7 @@ fn missing() -> Refusal {
     Refusal::not_found("there is no such entry")
 }
 
-/// An entry as it is told; of its fields those that are selected (all where `selected` is empty).
+/// Encodes an entry with the `selected` fields (all if `selected` is empty).
 pub(crate) fn encode(table: &Table, row: &Row, selected: &[u32], key_only: bool) -> pb::TableEntry {
     let keys = row.key.iter().map(|(id, value)| {
         let width = table.keys.iter().find(|k| k.id == *id).map_or(32, |k| k.width);

@@ -1,14 +1,19 @@
-//! BF Runtime.
+//! The BF Runtime server: one device, one program, several clients.
 //!
-//! - `schema` is a program and its device by the numbers of `bfrt.json`; `change` resolves updates
-//!   by it, with `entry` for keys and data of match-action tables, `wire` for plain updates of them
-//!   in large batches, `cells` for counters, meters, registers and filters and `fixed` for tables
+//! It relies on `Device` for the data plane and its replicas, and on the shared layers of this
+//! crate for admission, phases and errors. It stores only attributes and port settings itself:
+//! table entries are in the switch.
+//!
+//! - `schema` is the index of a program and its device by the ids of `bfrt.json`. `change` resolves
+//!   updates with it: `entry` for keys and data of match-action tables, `wire` for plain updates of
+//!   them in large batches, `cells` for counters, meters, registers and filters, `fixed` for tables
 //!   of the device.
-//! - `apply` makes changes on a replica of the switch, `read` reads one.
-//! - `clients` is a state machine without I/O: who is there, and bound to what.
-//! - `service` is the server: RPCs, streams and what is polled.
+//! - `apply` executes changes on a replica of the switch, `read` reads a replica.
+//! - `clients` is a state machine without I/O: which clients are subscribed, and bound to which
+//!   program.
+//! - `service` is the server: RPCs, streams and periodic polling.
 //!
-//! Source: what is known of the reference server's behaviour; see docs/bfrt.md and
+//! Source: the known behaviour of the reference server; see docs/bfrt.md and
 //! docs/bfrt-compliance.md.
 
 mod apply;
@@ -33,5 +38,5 @@ pub use config::Config;
 pub use server::{serve, serve_on};
 pub use service::BfRuntime;
 
-/// The name under which clients find only what the device has whatever its program.
+/// The program name that addresses only the tables of the device, independent of its program.
 pub const SHARED: &str = "$SHARED";

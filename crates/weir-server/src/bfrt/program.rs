@@ -1,5 +1,4 @@
-//! A program as BF Runtime's clients know it: its name, what describes it, and what came along with
-//! it.
+//! A program as BF Runtime presents it: its name, its descriptions and the profiles given with it.
 
 use super::schema::{self, Schema};
 use crate::refusal::Refusal;
@@ -10,28 +9,28 @@ use weir_proto::bfrt_info::BfrtInfo;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::forwarding_pipeline_config::Profile;
 
-/// A program.
+/// A program and its descriptions.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// `p4_name`
     pub name: String,
-    /// By the numbers of the description.
+    /// The index of its tables by id.
     pub schema: Arc<Schema>,
-    /// The description, as JSON.
+    /// The description of the program (`bfrt.json`).
     info: Bytes,
-    /// That of the device, as JSON.
+    /// The description of the device's own tables, in the same form.
     fixed: Bytes,
-    /// What clients gave with the program, or what stands for it.
+    /// The profiles that the client gave with the program, or a generated one.
     profiles: Vec<Profile>,
 }
 
-/// The tables that a device has when it runs nothing.
+/// The description of a device that runs no program.
 pub(crate) fn device_json() -> Bytes {
     fixed_info(Chip::Tofino1).to_json().into()
 }
 
 impl Program {
-    /// A program that was compiled by weir, with this name.
+    /// Describes a program compiled by weir, under this name.
     ///
     /// # Errors
     /// It cannot be described.
@@ -57,7 +56,7 @@ impl Program {
         })
     }
 
-    /// The same with what a client gave along.
+    /// Replaces the profiles by those of the client, if it gave any.
     pub fn with_profiles(mut self, profiles: Vec<Profile>) -> Self {
         if !profiles.is_empty() {
             self.profiles = profiles;
@@ -65,7 +64,7 @@ impl Program {
         self
     }
 
-    /// As a client is told of it.
+    /// The config that clients read back.
     pub fn config(&self) -> pb::ForwardingPipelineConfig {
         pb::ForwardingPipelineConfig {
             p4_name: self.name.clone(),

@@ -1,7 +1,7 @@
-//! What an entity of a `ReadRequest` finds.
+//! Resolves an entity of a `ReadRequest` to a [`Query`] and reads what it finds.
 //!
-//! It is read in portions, each within one step of the switch: [`Query::read`] goes on where the
-//! last portion ended.
+//! Reading is in portions, each within one step of the switch: [`Query::read`] continues where the
+//! last portion ended. `crate::reading` decides when a step ends and adds up replicas by [`merge`].
 
 mod entries;
 mod objects;
@@ -28,52 +28,52 @@ use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_switch::Switch;
 use weir_table::{EntryHandle, EntryRef};
 
-/// What is read besides the switch.
+/// Read-only state that queries need besides the switch.
 #[derive(Clone)]
 pub(crate) struct ReadContext {
     pub schema: Arc<Schema>,
     pub ports: Arc<Ports>,
     pub cpu_port: Option<u32>,
-    /// How long entries without a time of their own count as hit, in ns, by table.
+    /// Attributes of tables, such as the idle query interval.
     pub attributes: Arc<Attributes>,
 }
 
-/// Selection entries are wanted.
+/// The entries that a query selects.
 #[derive(Debug)]
 pub(crate) enum Selection {
-    /// All of them, and the default entry.
+    /// All entries, and the default entry.
     All,
     /// The default entry.
     Default,
-    /// The one of a match-action table with this key or handle.
+    /// The entry of a match-action table with this key or handle.
     Entry(EntryRef),
-    /// The one with this number: a member, a group or a cell.
+    /// The entry with this number: a member, a group or a cell.
     Number(u64),
     /// A member of a value set.
     Value(Vec<KeyMatch>),
-    /// Selection member a group's hash chooses.
+    /// The member that a group chooses for a hash: group id, hash.
     Choice(u32, u64),
-    /// The one of a fixed table.
+    /// The entry of a fixed table with the key of this row.
     Row(Row),
 }
 
-/// What is told of entries.
+/// A query for entries of one table, and the fields that it selects.
 #[derive(Debug)]
 pub(crate) struct Entries {
     pub at: usize,
     pub which: Selection,
-    /// Only those with this action; 0: with any.
+    /// Only entries with this action; 0 selects any.
     pub action: u32,
-    /// Only these fields; none: all.
+    /// Only these fields; an empty list selects all.
     pub fields: Vec<u32>,
     pub key_only: bool,
-    /// Times to live count down.
+    /// Report the remaining time to live, not the configured one.
     pub from_hw: bool,
-    /// The pipe that is meant; `None`: all.
+    /// The addressed pipe; `None` means all.
     pub pipe: Option<u32>,
-    /// It is said again with each entry.
+    /// Target of the request, repeated in each entry.
     pub target: Option<pb::TargetDevice>,
-    /// Told with the handle in place of the key.
+    /// Identify the entry by this handle, not by its key.
     pub by_handle: Option<u32>,
 }
 
@@ -84,25 +84,25 @@ pub(crate) enum Query {
     Usage(usize),
     HandleOf(usize, EntryRef),
     KeyOf(usize, EntryHandle),
-    /// It needs no switch.
+    /// An answer that needs no switch.
     Known(Box<pb::Entity>),
 }
 
-/// What is found: an entity, or many.
+/// A part of an answer: one entity, or many that are already encoded.
 #[derive(Debug)]
 pub(crate) enum ReadItem {
     Entity(Box<pb::Entity>),
     Rows(Rows),
 }
 
-/// Bytes of [`ReadItem::Rows`], with one entry more at most: little beside a message of an answer that
-/// takes several.
+/// Bytes from which on a new [`ReadItem::Rows`] begins, so that it exceeds this by at most one
+/// entry. That is little beside one message of a streamed answer.
 const MAX_ROWS_BYTES: usize = 64 << 10;
 
-/// Entities found so far.
+/// The entities of one step.
 pub(crate) struct Portion {
     found: Vec<ReadItem>,
-    /// Those after all others.
+    /// Encoded entities that follow those in `found`.
     rows: Rows,
     room: Room,
 }
@@ -114,7 +114,7 @@ impl AsRef<Room> for Portion {
 }
 
 impl Portion {
-    /// An empty one with room for so many plain entities, at least one.
+    /// An empty portion with a limit in plain entities, at least one.
     pub fn new(limit: usize) -> Self {
         Portion {
             found: Vec::new(),
@@ -123,7 +123,7 @@ impl Portion {
         }
     }
 
-    /// What the entities cost.
+    /// The cost of the entities.
     pub fn cost(&self) -> usize {
         self.room.taken()
     }
@@ -132,7 +132,7 @@ impl Portion {
         self.room.is_full()
     }
 
-    /// All of them.
+    /// The entities in order.
     pub fn into_found(mut self) -> Vec<ReadItem> {
         self.end_rows();
         self.found
@@ -154,7 +154,7 @@ impl Portion {
         self.found.push(ReadItem::Entity(Box::new(entity)));
     }
 
-    /// Where an entity goes that its reader encodes.
+    /// The rows to which a reader appends one encoded entity.
     fn row(&mut self) -> &mut Rows {
         if self.rows.bytes.len() >= MAX_ROWS_BYTES {
             self.end_rows();
@@ -164,7 +164,7 @@ impl Portion {
     }
 }
 
-/// What an entity costs, in plain ones.
+/// The cost of an entity, in plain entities.
 fn cost(entity: &pb::Entity) -> usize {
     let Some(Entity::TableEntry(entry)) = &entity.entity else {
         return 1;
@@ -180,10 +180,10 @@ fn cost(entity: &pb::Entity) -> usize {
 }
 
 impl Query {
-    /// What an entity asks for.
+    /// Resolves an entity of a request.
     ///
     /// # Errors
-    /// It names what there is not, or asks for what cannot be told.
+    /// It names a missing object, or cannot be read.
     pub fn new(
         world: &ReadContext,
         scopes: &Scopes,
@@ -208,21 +208,21 @@ impl Query {
         }
     }
 
-    /// Whether replicas of the switch differ in what is found.
+    /// Whether replicas may have different values for this query.
     pub fn differs_by_replica(&self, schema: &Schema) -> bool {
         let Query::Entries(entries) = self else { return false };
         match &schema.tables[entries.at].kind {
-            Kind::Match(of) => of.resources.differs_by_replica() || of.idle_timeout,
-            Kind::Array(of) => of.differs_by_replica(),
+            Kind::Match(match_table) => match_table.resources.differs_by_replica() || match_table.idle_timeout,
+            Kind::Array(resources) => resources.differs_by_replica(),
             Kind::Fixed(fixed) => matches!(fixed, Fixed::PortStat | Fixed::Applications),
             _ => false,
         }
     }
 
-    /// Reads a portion, from a place on. Where it goes on, if there is more.
+    /// Reads a portion from a position on. Returns the position to continue at, if there is more.
     ///
     /// # Errors
-    /// What is asked for by a key is not there.
+    /// The selected entry does not exist.
     pub fn read(
         &self,
         world: &ReadContext,
@@ -236,7 +236,7 @@ impl Query {
             Query::Usage(at) => {
                 let usage = objects::usage(world, table(*at), switch)?;
                 if !matches!(table(*at).kind, Kind::Match(_)) {
-                    // They were counted one by one.
+                    // Tables of this kind have no count, so their entries were visited.
                     out.room.take(usage as usize / Room::LOOKS);
                 }
                 out.push(Entity::TableUsage(pb::TableUsage {
@@ -247,10 +247,10 @@ impl Query {
                 Ok(None)
             }
             Query::HandleOf(at, which) => {
-                let Kind::Match(of) = &table(*at).kind else {
+                let Kind::Match(match_table) = &table(*at).kind else {
                     return Ok(None);
                 };
-                let entry = switch.table_state(of.table)?.table.get(which);
+                let entry = switch.table_state(match_table.table)?.table.get(which);
                 let handle = entry.map_err(weir_switch::ControlError::from)?.handle;
                 out.push(Entity::Handle(pb::HandleId {
                     table_id: table(*at).id,
@@ -259,14 +259,18 @@ impl Query {
                 Ok(None)
             }
             Query::KeyOf(at, handle) => {
-                let Kind::Match(of) = &table(*at).kind else {
+                let Kind::Match(match_table) = &table(*at).kind else {
                     return Ok(None);
                 };
-                let entry = switch.table_state(of.table)?.table.entry(*handle);
+                let entry = switch.table_state(match_table.table)?.table.entry(*handle);
                 let entry = entry.ok_or_else(|| Refusal::not_found("there is no entry with this handle"))?;
                 out.push(Entity::Handle(pb::HandleId {
                     table_id: table(*at).id,
-                    value: Some(pb::handle_id::Value::Key(entry::encode_key(table(*at), of, entry))),
+                    value: Some(pb::handle_id::Value::Key(entry::encode_key(
+                        table(*at),
+                        match_table,
+                        entry,
+                    ))),
                 }));
                 Ok(None)
             }
@@ -281,12 +285,12 @@ impl Query {
 fn of_handle(world: &ReadContext, handle: &pb::HandleId) -> Result<Query, Refusal> {
     let at = world.schema.index_of(handle.table_id)?;
     let table = &world.schema.tables[at];
-    let Kind::Match(of) = &table.kind else {
+    let Kind::Match(match_table) = &table.kind else {
         return Err(Refusal::unsupported("entries of this table have no handles"));
     };
     match &handle.value {
         Some(pb::handle_id::Value::Key(key)) => {
-            let (matches, priority) = entry::matches(table, of, key)?;
+            let (matches, priority) = entry::matches(table, match_table, key)?;
             Ok(Query::HandleOf(at, EntryRef::Key { matches, priority }))
         }
         Some(pb::handle_id::Value::HandleId(number)) => Ok(Query::KeyOf(at, change::handle_of(*number)?)),
@@ -320,8 +324,8 @@ fn entries(
         }
         (Some(EntryKey::HandleId(_)), ..) => return Err(Refusal::unsupported("entries of this table have no handles")),
         (_, None, _) => Selection::All,
-        (_, Some(key), Kind::Match(of)) => {
-            let (matches, priority) = entry::matches(table, of, key)?;
+        (_, Some(key), Kind::Match(match_table)) => {
+            let (matches, priority) = entry::matches(table, match_table, key)?;
             Selection::Entry(EntryRef::Key { matches, priority })
         }
         (_, Some(key), Kind::ValueSet(_)) => Selection::Value(change::value_matches(table, key)?),
@@ -338,7 +342,7 @@ fn entries(
     };
     let data = given.data.as_ref();
     let mut fields: Vec<u32> = data.map_or(Vec::new(), |d| d.fields.iter().map(|f| f.field_id).collect());
-    // Who names a field a million times has it looked for once per entry.
+    // Duplicates would be searched for once per entry.
     fields.sort_unstable();
     fields.dedup();
     let action = data.map_or(0, |d| d.action_id);
@@ -372,13 +376,13 @@ fn entries(
     }))
 }
 
-/// Adds what another replica has counted to the same entities.
+/// Adds the counts of another replica to the same entities.
 pub(crate) fn merge(schema: &Schema, into: &mut [ReadItem], other: &[ReadItem]) {
     for both in into.iter_mut().zip(other) {
         match both {
             (ReadItem::Rows(into), ReadItem::Rows(other)) => into.merge(other),
             (ReadItem::Entity(into), ReadItem::Entity(other)) => merge_entity(schema, into, other),
-            // Replicas have the same entries in the same places.
+            // Replicas have the same entries at the same positions.
             _ => debug_assert!(false, "replicas differ in what they find"),
         }
     }

@@ -1,5 +1,8 @@
-//! A program and its device as BF Runtime names them: the numbers of `bfrt.json`, resolved to the
-//! switch's tables and externs once.
+//! Schema: tables, actions, fields and digests by the ids of `bfrt.json`, resolved once to the
+//! tables and externs of the switch.
+//!
+//! `build` makes it from a program and its descriptions; every request is resolved with it. It
+//! holds no state.
 
 mod build;
 
@@ -11,40 +14,41 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weir_ir::{ExternId, MatchKind, TableId, ValueSetId};
 
-/// What a field of data stands for.
+/// The meaning of a data field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Bytes that a counter has counted.
+    /// The bytes of a counter.
     CounterBytes,
-    /// Packets.
+    /// The packets of a counter.
     CounterPackets,
     /// A rate or burst of a meter: the committed rate, the peak rate, the committed burst and the
     /// peak burst are 0 to 3.
     Meter(usize),
-    /// A scalar of a register: which of the table's registers, and which scalar of its cells.
+    /// A scalar of a register: index of the register in the table, index of the scalar in its
+    /// cells.
     Register(usize, usize),
     /// A parameter of a low-pass filter: type, gain, decay, scale are 0 to 3.
     Lpf(usize),
     /// A parameter of early random drop: time constant, lower and upper threshold, probability are
     /// 0 to 3.
     Wred(usize),
-    /// After how many ms without a hit an entry is idle.
+    /// Time to live: ms without a hit after which an entry is idle.
     Ttl,
-    /// Whether it is.
+    /// Whether the entry is idle.
     HitState,
     /// A member of an action profile, or the members of a group.
     Member,
     /// A group of a selector.
     Group,
-    /// Which of a group's members take part in the choice.
+    /// For each member of a group, whether it takes part in the choice.
     MemberStatus,
     /// The largest number of members of a group.
     MaxGroupSize,
-    /// Whatever the table says.
+    /// No special meaning: the module of the table interprets it.
     Plain,
 }
 
-/// A field of data.
+/// A data field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Field {
     pub id: u32,
@@ -57,14 +61,14 @@ pub(crate) struct Field {
     pub role: Role,
 }
 
-/// A key.
+/// A key field.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub id: u32,
     pub name: String,
     pub kind: MatchKind,
     pub ty: Type,
-    /// Bits; 0 of texts.
+    /// Width in bits; 0 for text.
     pub width: u32,
 }
 
@@ -81,7 +85,7 @@ pub(crate) struct Param {
 pub(crate) struct Action {
     pub id: u32,
     pub name: String,
-    /// Its number in the switch's table; in a profile, its number in each of the profile's
+    /// Index of the action in the switch's table; for a profile, in each of the profile's
     /// instances.
     pub numbers: Vec<usize>,
     pub params: Vec<Param>,
@@ -89,7 +93,7 @@ pub(crate) struct Action {
     pub fields: Vec<Field>,
 }
 
-/// Where the actions of a table's entries are.
+/// Where the actions of a table's entries are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// In the entries.
@@ -100,7 +104,7 @@ pub(crate) enum Style {
     Selector,
 }
 
-/// State that belongs to entries, or the array that a table is.
+/// The direct resources of a table's entries, or the array that a table represents.
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     pub counter: Option<ExternId>,
@@ -111,11 +115,11 @@ pub(crate) struct Resources {
     pub wred: Option<ExternId>,
 }
 
-/// What a match-action table is in the switch.
+/// A match-action table of the switch.
 #[derive(Debug)]
-pub(crate) struct Match {
+pub(crate) struct MatchTable {
     pub table: TableId,
-    /// The number of the key that is a priority, if the table has one.
+    /// The id of the priority key, if the table has one.
     pub priority: Option<u32>,
     /// Entries of the switch's table have priorities.
     pub is_ranked: bool,
@@ -126,26 +130,26 @@ pub(crate) struct Match {
     pub idle_timeout: bool,
 }
 
-/// What a table is.
+/// The kind of a table, and the object of the switch that it represents.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// It matches packets.
-    Match(Match),
-    /// Members of an action profile, which several of the switch's profiles may stand for.
+    /// A match-action table.
+    Match(MatchTable),
+    /// Members of an action profile. Several profiles of the switch may represent it.
     Members(Vec<ExternId>),
     /// Groups of a selector.
     Groups(ExternId),
-    /// Which member of a group is chosen for a hash.
+    /// The member that a group chooses for a hash.
     GetMember(ExternId),
     /// Counters, meters, registers or filters by index.
     Array(Resources),
-    /// A value that register actions read.
+    /// A register parameter: a value that register actions read.
     Parameter(Resources),
     /// Values that a parser's transition matches.
     ValueSet(ValueSetId),
-    /// What parsers read of a port: widths of the fields in order.
+    /// Port metadata that parsers read.
     PortMetadata,
-    /// A table of the device, by the name of its type.
+    /// A fixed table.
     Fixed(super::fixed::Fixed),
 }
 
@@ -169,11 +173,11 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Learn {
     pub id: u32,
-    /// Its name here.
+    /// Its name in `bfrt.json`.
     pub name: String,
     /// Its name in the switch.
     pub digest: String,
-    /// Numbers and names of its fields, in order.
+    /// Ids and names of its fields, in order.
     pub fields: Vec<(u32, String)>,
 }
 
@@ -188,16 +192,16 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// The table with a number.
+    /// The table with an id.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such table.
     #[inline]
     pub fn table(&self, id: u32) -> Result<&Arc<Table>, Refusal> {
         self.index_of(id).map(|at| &self.tables[at])
     }
 
-    /// The place of a table in [`Schema::tables`].
+    /// The index in [`Schema::tables`] of the table with an id.
     ///
     /// # Errors
     /// There is no such table.
@@ -205,7 +209,7 @@ impl Schema {
     pub fn index_of(&self, id: u32) -> Result<usize, Refusal> {
         let found = self.by_id.get(&id).copied();
         found.ok_or_else(|| match id >> 24 {
-            // Tables of these numbers are snapshots wherever there are any.
+            // These ids are those of snapshots.
             0x91..=0x94 => Refusal::unsupported(format!(
                 "Table {id:#x} is about snapshots, which are taken of match-action stages: weir has none; `weir trace` tells what a packet met"
             )),
@@ -218,23 +222,23 @@ impl Schema {
         self.tables.iter().find(|t| t.name == name)
     }
 
-    /// What a table of the switch is called here.
-    pub fn of_switch(&self, table: TableId) -> Option<&Arc<Table>> {
+    /// The table that represents a table of the switch.
+    pub fn for_switch_table(&self, table: TableId) -> Option<&Arc<Table>> {
         self.by_switch.get(&table).map(|i| &self.tables[*i])
     }
 
     fn add(&mut self, table: Table) {
         let at = self.tables.len();
         self.by_id.insert(table.id, at);
-        if let Kind::Match(of) = &table.kind {
-            self.by_switch.insert(of.table, at);
+        if let Kind::Match(match_table) = &table.kind {
+            self.by_switch.insert(match_table.table, at);
         }
         self.tables.push(Arc::new(table));
     }
 }
 
 impl Table {
-    /// The action with a number.
+    /// The action with an id.
     ///
     /// # Errors
     /// The table has none.
@@ -245,7 +249,7 @@ impl Table {
     }
 
     /// The field that has a role.
-    pub fn with_role(&self, role: Role) -> Option<&Field> {
+    pub fn field_with_role(&self, role: Role) -> Option<&Field> {
         self.data.iter().find(|f| f.role == role)
     }
 
@@ -254,7 +258,7 @@ impl Table {
         self.data.iter().find(|f| f.name == name)
     }
 
-    /// Whether something can be set of the whole table.
+    /// Whether the table has an attribute.
     pub fn has_attribute(&self, name: &str) -> bool {
         self.attributes.iter().any(|a| a == name)
     }

@@ -1,4 +1,4 @@
-//! The server on a socket.
+//! Serves BF Runtime on a socket: connects the service with the transport and its limits.
 
 use super::service::BfRuntime;
 use crate::receiving;
@@ -6,7 +6,7 @@ use crate::serving::{self, Listener, ServeError, Transport};
 use std::future::Future;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
 
-/// Listens at the configured address and serves until `shutdown` is fulfilled.
+/// Listens at the configured address and serves until `shutdown` completes.
 ///
 /// # Errors
 /// The address is taken, or the TLS configuration is wrong.
@@ -15,7 +15,7 @@ pub async fn serve(server: BfRuntime, shutdown: impl Future<Output = ()>) -> Res
     serve_on(server, listener, shutdown).await
 }
 
-/// Serves on a listener until `shutdown` is fulfilled.
+/// Serves on a listener until `shutdown` completes.
 ///
 /// # Errors
 /// The TLS configuration is wrong.

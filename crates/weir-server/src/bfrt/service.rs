@@ -1,4 +1,7 @@
-//! The service: what all its RPCs share, and how they are dispatched.
+//! The service: the state that all RPCs share, request options, and dispatch.
+//!
+//! Each RPC has its own module. Writes and program changes run as detached tasks: a client that
+//! cancels its call leaves no work half done.
 
 mod answers;
 mod notify;
@@ -37,34 +40,34 @@ pub(super) struct Stream {
     out: tokio::sync::mpsc::Sender<Result<pb::StreamMessageResponse, Status>>,
 }
 
-/// What all RPCs share.
+/// State shared by all RPCs.
 pub(super) struct Shared {
     pub device: Arc<Device>,
     pub config: Config,
     clients: Mutex<Clients>,
     streams: Mutex<HashMap<StreamId, Stream>>,
-    /// What is set of the tables of the program that is written and read.
+    /// Attributes set on tables of the current program.
     attributes: Mutex<Arc<Attributes>>,
-    /// One request that changes ports or attributes before the next.
+    /// Serialises requests that change ports or attributes.
     settings_lock: tokio::sync::Mutex<()>,
     next_stream: AtomicU64,
     answers: Arc<AnswerBudget>,
-    /// Messages that slow streams have missed.
+    /// Notifications dropped because a stream was slow.
     missed: AtomicU64,
 }
 
-/// What a request's metadata asks for.
+/// Options in the metadata of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
-    /// One status per update or entity in the response.
+    /// Report one status per update or entity in the response (`error_in_resp`).
     error_in_resp: bool,
-    /// Deleting what is not there is no failure.
+    /// Deleting a missing entry succeeds.
     ignore_not_found: bool,
-    /// How long it may take.
+    /// Deadline of the request, from `deadline_sec` and `deadline_nsec`.
     deadline: Option<Duration>,
-    /// Entities may come in several responses.
+    /// The client accepts a Read's entities in several responses (`weir-stream`).
     streams: bool,
-    /// Largest trailer in bytes.
+    /// Largest error trailer in bytes.
     error_bytes: usize,
 }
 
@@ -87,8 +90,8 @@ impl Options {
         }
     }
 
-    /// Waits for a request, but not longer than its client does.
-    async fn within<T>(self, what: &str, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    /// Runs a request until the client's deadline, if it has one.
+    async fn with_deadline<T>(self, what: &str, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
         let Some(deadline) = self.deadline else {
             return work.await;
         };
@@ -97,16 +100,16 @@ impl Options {
     }
 }
 
-/// The program that a request is about.
-pub(super) struct Addressed {
+/// The program that a request addresses.
+pub(super) struct AddressedProgram {
     program: Arc<Program>,
-    /// Only the tables of the device.
+    /// The request addresses `$SHARED`: only the tables of the device.
     is_shared: bool,
 }
 
 impl Shared {
-    /// The program that a request names, or that its client is bound to.
-    fn addressed(&self, pipeline: &Pipeline, p4_name: &str, client: u32) -> Result<Addressed, Refusal> {
+    /// The program that a request names, or else the one that its client is bound to.
+    fn addressed(&self, pipeline: &Pipeline, p4_name: &str, client: u32) -> Result<AddressedProgram, Refusal> {
         let program = pipeline.loaded.bfrt.clone()?;
         let bound;
         let name = if p4_name.is_empty() {
@@ -122,13 +125,13 @@ impl Shared {
                 program.name
             )));
         }
-        Ok(Addressed { program, is_shared })
+        Ok(AddressedProgram { program, is_shared })
     }
 
     fn scopes(&self) -> Scopes {
         Scopes {
             device: self.config.device_id,
-            elsewhere: self.device.ports.elsewhere(self.device.plane.cpu_port()),
+            other_pipe_ports: self.device.ports.other_pipe_ports(self.device.plane.cpu_port()),
         }
     }
 
@@ -150,16 +153,16 @@ impl Shared {
     }
 }
 
-/// A BF Runtime server of one device. Clones are the same server.
+/// A BF Runtime server of one device. Clones share one server.
 #[derive(Clone)]
 pub struct BfRuntime {
     pub(super) shared: Arc<Shared>,
 }
 
 impl BfRuntime {
-    /// A server of a device that others may serve, too.
+    /// Creates a server for a device; other servers may serve the same device.
     ///
-    /// Must be called within a tokio runtime: it starts tasks that end with the last clone of the
+    /// Must be called within a tokio runtime: it starts tasks, which end with the last clone of the
     /// server.
     #[must_use]
     pub fn on(device: &Arc<Device>, config: Config) -> Self {
@@ -179,13 +182,13 @@ impl BfRuntime {
         BfRuntime { shared }
     }
 
-    /// Messages that were not sent because a stream was slow.
+    /// The number of notifications dropped because a stream was slow.
     #[must_use]
     pub fn missed_messages(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
     }
 
-    /// Clients that have subscribed.
+    /// The number of subscribed clients.
     #[must_use]
     pub fn clients(&self) -> usize {
         lock(&self.shared.clients).all().count()
@@ -199,7 +202,7 @@ impl Service for BfRuntime {
         let held = Held::of(request.extensions());
         let work = writing::write(Arc::clone(&self.shared), request.into_inner(), options);
         let task = to_its_end(while_held(held, work));
-        let written = options.within("Write", task).await;
+        let written = options.with_deadline("Write", task).await;
         written.map(Response::new)
     }
 
@@ -217,8 +220,8 @@ impl Service for BfRuntime {
         request: Request<bfrt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
         let held = Held::of(request.extensions());
-        // A client that leaves drops this, and so ends its compilation; what was compiled is
-        // loaded.
+        // Cancelling the call drops the guard and cancels the compilation. A program that is
+        // already compiled is still loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
         let task = to_its_end(while_held(held, work));

@@ -1,49 +1,49 @@
-//! Which part of the device a request means.
+//! Checks the target of a request: the part of the device that it addresses.
 //!
-//! A control plane sees one pipe: those that share a program share its tables, registers and
-//! counters. So a target can mean one of them only where that makes no difference: pipe 0, of a
-//! switch all of whose ports are there. Only packet generators are in as many pipes as the chip
-//! has.
+//! Pipes that share a program share its tables, registers and counters, so a control plane sees one
+//! pipe. A target may name a single pipe only if that makes no difference: pipe 0, of a switch
+//! whose ports are all in pipe 0. Packet generators are the exception: each pipe of the chip has
+//! one.
 
 use super::schema::{Kind, Table};
 use crate::refusal::Refusal;
 use weir_proto::bfrt_proto as pb;
 
-/// All pipes.
+/// Pipe id that means all pipes.
 pub(crate) const ALL_PIPES: u32 = 0xffff;
-/// Pipes that the device has.
+/// Number of pipes of the device.
 pub(crate) const PIPES: u32 = 1;
 
-/// The pipe that a target means; `None`: all of them.
+/// The pipe that a target addresses; `None` means all.
 pub(crate) fn pipe_of(target: Option<&pb::TargetDevice>) -> Option<u32> {
     target.map(|t| t.pipe_id).filter(|pipe| *pipe != ALL_PIPES)
 }
 
-/// Ports of one pipe, by their numbers.
+/// Port numbers per pipe.
 pub(crate) const PORTS_OF_PIPE: u32 = 128;
 
-/// Where packets may come from besides pipe 0.
+/// The ports outside of pipe 0 from which packets may arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Elsewhere {
-    /// Any number is a port, also those of other pipes.
+pub(crate) enum OtherPipePorts {
+    /// Unknown: the switch takes any number as a port, also those of other pipes.
     #[default]
-    Anywhere,
-    /// This port.
-    Port(u32),
-    /// Nowhere: what pipe 0 has is what packets meet.
-    Nowhere,
+    Unknown,
+    /// At least this port.
+    AtLeast(u32),
+    /// None: all packets meet the entries of pipe 0.
+    None,
 }
 
-impl Elsewhere {
-    /// Whether pipe 0 is all that there is.
+impl OtherPipePorts {
+    /// Checks that there is only pipe 0.
     ///
     /// # Errors
-    /// It is not; the reason begins with what was asked for.
+    /// There are others; the reason begins with `request`.
     fn check(self, request: &str) -> Result<(), Refusal> {
         let why = match self {
-            Elsewhere::Nowhere => return Ok(()),
-            Elsewhere::Port(port) => format!("port {port} is of pipe {}", port / PORTS_OF_PIPE),
-            Elsewhere::Anywhere => "this switch takes any number as a port".to_owned(),
+            OtherPipePorts::None => return Ok(()),
+            OtherPipePorts::AtLeast(port) => format!("port {port} is of pipe {}", port / PORTS_OF_PIPE),
+            OtherPipePorts::Unknown => "this switch takes any number as a port".to_owned(),
         };
         Err(Refusal::unsupported(format!(
             "the pipes of weir share the entries and values of their program, so {request} where all ports are of pipe 0 (below \
@@ -52,19 +52,19 @@ impl Elsewhere {
     }
 }
 
-/// What of the device targets may mean.
+/// The targets that requests may address.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scopes {
     pub device: u32,
-    pub elsewhere: Elsewhere,
+    pub other_pipe_ports: OtherPipePorts,
 }
 
 impl Scopes {
-    /// Whether an attribute asks for what there is: all directions and parsers have the same, and
-    /// all pipes, unless there is but one.
+    /// Checks an entry scope. All directions and parsers share their entries, so their scopes must
+    /// be ALL. So must that of pipes, unless there is only pipe 0.
     ///
     /// # Errors
-    /// It asks for another scope.
+    /// It is another scope.
     pub fn check_scope(&self, scope: &pb::EntryScope) -> Result<(), Refusal> {
         let all = i32::from(pb::mode::PredefinedMode::All);
         let single = i32::from(pb::mode::PredefinedMode::Single);
@@ -81,11 +81,11 @@ impl Scopes {
         match predefined(&scope.pipe_scope) {
             Some(mode) if mode == all => Ok(()),
             Some(mode) if mode != single => Err(Refusal::malformed("there is no such mode of scopes")),
-            _ => self.elsewhere.check("scopes of pipes other than ALL are taken"),
+            _ => self.other_pipe_ports.check("scopes of pipes other than ALL are taken"),
         }
     }
 
-    /// Whether a target is a part of the device where the table has entries.
+    /// Checks that a target is a part of the device where the table has entries.
     ///
     /// # Errors
     /// It is not.
@@ -103,9 +103,9 @@ impl Scopes {
                     target.pipe_id
                 )));
             }
-            return self.elsewhere.check("a target's pipe is 0");
+            return self.other_pipe_ports.check("a target's pipe is 0");
         };
-        // Packet generators know themselves how many pipes they are in.
+        // The generators check the pipe themselves.
         if fixed.is_per_pipe() || target.pipe_id < PIPES {
             return Ok(());
         }
@@ -115,10 +115,10 @@ impl Scopes {
         )))
     }
 
-    /// Whether there is a device of this number: 0 means the only one, too.
+    /// Checks a device id; 0 also means the only device.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such device.
     pub fn check_device(&self, device: u32) -> Result<(), Refusal> {
         if device == 0 || device == self.device {
             return Ok(());

@@ -1,6 +1,6 @@
-//! Values of keys and data: what their types are, and how they travel.
+//! Types and values of key and data fields, and their encoding in messages.
 //!
-//! Numbers are big-endian in exactly as many bytes as their type needs; unused bits of the first
+//! Numbers are big-endian in exactly the bytes that their width needs; unused bits of the first
 //! byte are zero.
 
 use crate::refusal::Refusal;
@@ -11,18 +11,18 @@ use weir_proto::bfrt_info::FieldType;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 
-/// A type of one value.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Type {
-    /// A number of so many bits.
+    /// A number of this width in bits.
     Bits(u32),
     /// `true` or `false`.
     Bool,
     /// A number with a fraction.
     Float,
-    /// A text: one of these, or any where there are none.
+    /// A text: one of these, or any if the list is empty.
     Text(Vec<String>),
-    /// Fields.
+    /// A list of elements with these fields.
     Container(Vec<super::schema::Field>),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Value {
     Float(f32),
     Text(String),
     Numbers(Vec<u32>),
-    /// A list of numbers of 8 bits, told as bytes.
+    /// A list of numbers of 8 bits, encoded as bytes.
     Octets(Vec<u8>),
     Bools(Vec<bool>),
     Texts(Vec<String>),
@@ -46,10 +46,10 @@ pub(crate) enum Value {
 }
 
 impl Type {
-    /// The type that a description gives.
+    /// The type of a field in `bfrt.json`.
     ///
     /// # Errors
-    /// There is no such type.
+    /// The type is unknown.
     pub fn of(described: &FieldType) -> Result<Self, String> {
         Ok(match described.kind.as_str() {
             "bytes" => Type::Bits(described.width.ok_or("bytes without a width")?),
@@ -76,10 +76,10 @@ impl Type {
     }
 }
 
-/// A number of so many bits.
+/// Decodes a number of `width` bits.
 ///
 /// # Errors
-/// There are more or fewer bytes than it takes, or unused bits are set.
+/// The number of bytes is not that of the width, or unused bits are set.
 #[inline]
 pub(crate) fn bits(width: u32, bytes: &[u8]) -> Result<Bits, Refusal> {
     check(width, bytes)?;
@@ -104,10 +104,10 @@ fn check(width: u32, bytes: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The same of at most 64 bits.
+/// Decodes a number of at most 64 bits.
 ///
 /// # Errors
-/// As [`bits`]; wider ones.
+/// As [`bits`], or the width exceeds 64.
 pub(crate) fn number(width: u32, bytes: &[u8]) -> Result<u64, Refusal> {
     check(width, bytes)?;
     if width > 64 {
@@ -116,12 +116,12 @@ pub(crate) fn number(width: u32, bytes: &[u8]) -> Result<u64, Refusal> {
     Ok(bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
 }
 
-/// A number in the bytes that its width takes.
+/// Encodes a number in the bytes of its width.
 pub(crate) fn bytes(value: &Bits) -> Bytes {
     value.to_bytes().into()
 }
 
-/// The same of at most 64 bits.
+/// Encodes a number of at most 64 bits.
 pub(crate) fn number_bytes(width: u32, value: u64) -> Bytes {
     let whole = value.to_be_bytes();
     let length = width.div_ceil(8).min(8) as usize;
@@ -154,7 +154,7 @@ impl Value {
     }
 }
 
-/// A value that a client gives.
+/// Decodes a value from a client.
 ///
 /// # Errors
 /// It is not of the type.
@@ -181,7 +181,7 @@ pub(crate) fn decode(ty: &Type, repeated: bool, given: &pb::DataField) -> Result
             }
             Ok(Value::Numbers(list.val.clone()))
         }
-        // Clients write lists of bytes so.
+        // Clients send lists of bytes in this form.
         (Type::Bits(8), Wire::Stream(bytes)) if repeated => {
             Ok(Value::Numbers(bytes.iter().map(|b| (*b).into()).collect()))
         }
@@ -198,7 +198,7 @@ pub(crate) fn decode(ty: &Type, repeated: bool, given: &pb::DataField) -> Result
             }
         }
         (Type::Bool, Wire::BoolVal(flag)) if !repeated => Ok(Value::Bool(*flag)),
-        // Clients that read all values as byte strings write them so.
+        // Clients that treat all values as byte strings send this form.
         (Type::Bool, Wire::Stream(bytes)) if !repeated => Ok(Value::Bool(number(1, bytes)? != 0)),
         (Type::Float, Wire::FloatVal(number)) if !repeated => Ok(Value::Float(*number)),
         (Type::Text(choices), Wire::StrVal(text)) if !repeated => {
@@ -219,7 +219,7 @@ fn check_choice(choices: &[String], text: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// The fields that a client gives, by number.
+/// Decodes the fields from a client, with their ids.
 ///
 /// # Errors
 /// One is unknown, given twice, or not of its type.
@@ -241,7 +241,7 @@ pub(crate) fn decode_all(
     Ok(values)
 }
 
-/// A value for a client.
+/// Encodes a value for a client.
 pub(crate) fn encode(id: u32, ty: &Type, value: &Value) -> pb::DataField {
     let wire = match (ty, value) {
         (Type::Bits(width), Value::Number(n)) => Wire::Stream(number_bytes(*width, *n)),

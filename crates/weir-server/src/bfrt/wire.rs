@@ -1,15 +1,16 @@
-//! Updates of entries read straight from the wire: no message is made of what a large batch mostly
-//! consists of.
+//! The wire path of updates: reads plain updates of entries from the bytes of a request, without a
+//! protobuf message, because large batches mostly consist of them.
 //!
-//! Only plain updates are read here: an entry of a table whose entries have actions, by its key,
-//! with all parameters of the action and nothing else. Whatever is otherwise, and all that is
-//! wrong, is left to the messages (`change::decode`), which find the same and say what is wrong.
+//! A plain update is of an entry of a table whose entries have actions, by its key, with all
+//! parameters of the action and nothing else. All other updates, and all errors, are left to the
+//! message path (`change::decode`). It resolves a plain update to the same step, and states the
+//! error of a malformed one.
 
 mod shape;
 
 use super::change::{Change, NewState, Resets, Step};
 use super::entry::{self, GivenAction};
-use super::schema::{Action, Key, Kind, Match, Schema, Style, Table};
+use super::schema::{Action, Key, Kind, MatchTable, Schema, Style, Table};
 use super::target::Scopes;
 use super::value;
 use crate::fields::{Field, Fields, number, slots};
@@ -21,31 +22,31 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::update::Type;
 use weir_table::{EntryAction, EntryRef, NewEntry};
 
-/// Keys and parameters of an update that is read here; others have more.
+/// The most keys, or parameters, of an update that is read here.
 const MAX_FIELDS: usize = 16;
 
-/// Numbers of `table_entry` and `table_attribute` in an `Entity`.
+/// Field numbers of `table_entry` and `table_attribute` in an `Entity`.
 const ENTRY: u32 = 1;
 const ATTRIBUTE: u32 = 3;
 
-/// Reads the updates of a request.
+/// Reads the plain updates of a request.
 ///
-/// Those of a large batch are alike but for their values, so whoever has read one knows where the
-/// values of the next ones are.
+/// Updates of a large batch are alike except for their values. After reading one, its [`Shape`]
+/// gives the offsets of the values in the next ones.
 #[derive(Default)]
 pub(crate) struct Reader {
     shapes: Vec<Shape>,
-    /// How many shapes were seen.
+    /// The number of shapes learned so far.
     learned: usize,
 }
 
 impl Reader {
-    /// Shapes that are known at a time.
+    /// Shapes that are kept at a time; a new one replaces the oldest.
     const MAX_SHAPES: usize = 4;
-    /// Shapes of a request after which no more are learnt: its updates are not alike.
+    /// After this number of shapes no more are learned: the updates are not alike.
     const MAX_LEARNED: usize = 64;
 
-    /// The step that an update is, if it is plain. All must be of one request.
+    /// Reads an update, if it is plain. All updates of a `Reader` must be of one request.
     pub fn step(
         &mut self,
         schema: &Schema,
@@ -70,21 +71,21 @@ impl Reader {
     }
 }
 
-/// What a plain update says.
+/// The contents of a plain update.
 struct PlainUpdate<'a> {
     ty: Type,
-    /// The table's place in the schema.
+    /// Index of the table in the schema.
     table: usize,
-    /// The action's place in the table; deletions have none.
+    /// Index of the action in the table; `None` for deletions.
     action: Option<usize>,
-    /// Lengths of prefixes of the keys that have one, in the keys' order.
+    /// Prefix lengths of the LPM keys, in the order of the keys.
     prefixes: SmallVec<[u32; 2]>,
-    /// Values and masks, low and high ends of all keys in their order, the priority if there is
-    /// one, and parameters in their order.
+    /// All values: of each key in order (value and mask, or low and high end), then the priority if
+    /// the table has one, then the parameters in order.
     values: SmallVec<[&'a [u8]; 8]>,
 }
 
-/// Reads a plain update.
+/// Reads the fields of a plain update; `None` leaves it to the message path.
 fn read<'a>(
     schema: &Schema,
     scopes: &Scopes,
@@ -93,13 +94,15 @@ fn read<'a>(
 ) -> Option<PlainUpdate<'a>> {
     let [ty, entity] = slots::<2>(update)?;
     let ty = Type::try_from(i32::try_from(number(ty)?).ok()?).ok()?;
-    // Only a table entry has number 1.
+    // Only `table_entry` has number 1 in an `Entity`.
     let [entry] = slots::<1>(entity?.bytes()?)?;
     let [id, key, data] = slots::<3>(entry?.bytes()?)?;
     let index = schema.index_of(number(id)?).ok()?;
     let table = &*schema.tables[index];
-    let Kind::Match(of) = &table.kind else { return None };
-    if of.const_entries || of.style != Style::Direct || table.keys.is_empty() {
+    let Kind::Match(match_table) = &table.kind else {
+        return None;
+    };
+    if match_table.const_entries || match_table.style != Style::Direct || table.keys.is_empty() {
         return None;
     }
     scopes.check(table, request).ok()?;
@@ -110,22 +113,24 @@ fn read<'a>(
         prefixes: SmallVec::new(),
         values: SmallVec::new(),
     };
-    read_key(table, of, key?.bytes()?, &mut plain)?;
+    read_key(table, match_table, key?.bytes()?, &mut plain)?;
     match (ty, data) {
         (Type::Insert | Type::Modify | Type::InsertOrModify, Some(data)) => {
             read_action(table, data.bytes()?, &mut plain)?
         }
-        // Data of a deletion is for the messages to look at.
+        // The message path checks the data of a deletion.
         (Type::Delete, None) => {}
         _ => return None,
     }
     Some(plain)
 }
 
-/// The step that a plain update is, if its values are those of its table.
+/// Resolves a plain update, if its values are valid for its table.
 fn to_step(schema: &Schema, plain: &PlainUpdate<'_>) -> Option<Step> {
     let table = &*schema.tables[plain.table];
-    let Kind::Match(of) = &table.kind else { return None };
+    let Kind::Match(match_table) = &table.kind else {
+        return None;
+    };
     let (mut values, mut prefixes) = (plain.values.iter(), plain.prefixes.iter());
     let mut matches = Vec::with_capacity(table.keys.len());
     for key in &table.keys {
@@ -152,11 +157,11 @@ fn to_step(schema: &Schema, plain: &PlainUpdate<'_>) -> Option<Step> {
             _ => return None,
         });
     }
-    let priority = match of.priority {
+    let priority = match match_table.priority {
         Some(_) => Some(value::number(32, values.next()?).ok()?),
         None => None,
     };
-    let priority = entry::switch_priority(of, priority).ok()?;
+    let priority = entry::switch_priority(match_table, priority).ok()?;
     let mut call = || {
         let action = table.actions.get(plain.action?)?;
         let mut arguments = Vec::with_capacity(action.params.len());
@@ -193,7 +198,7 @@ fn to_step(schema: &Schema, plain: &PlainUpdate<'_>) -> Option<Step> {
     })
 }
 
-/// Whether any of the updates may change what the server keeps itself: attributes of tables and
+/// Whether any of the updates may change settings that the server stores: attributes of tables and
 /// settings of ports.
 pub(crate) fn may_any_change_settings<'a>(schema: &Schema, updates: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut known: Option<TableTag<'a>> = None;
@@ -210,9 +215,9 @@ pub(crate) fn may_any_change_settings<'a>(schema: &Schema, updates: impl Iterato
     false
 }
 
-/// An update that is about a table whose entries are the program's own, and what of it says so: its
-/// fields, each there once, up to the contents of the key, and those around the contents of the
-/// data.
+/// The bytes of an update that identify its table, which is one of the program's own. They are the
+/// fields up to the contents of the key, and those between the contents of key and data. Each field
+/// occurs once.
 struct TableTag<'a> {
     update: &'a [u8],
     key: usize,
@@ -220,7 +225,7 @@ struct TableTag<'a> {
 }
 
 impl TableTag<'_> {
-    /// Whether another update says the same of its table.
+    /// Whether another update has the same bytes there, and so the same table.
     fn is_like(&self, other: &[u8]) -> bool {
         let is_same = |range: Range<usize>| other[range.clone()] == self.update[range];
         other.len() == self.update.len() && is_same(0..self.key) && is_same(self.data.clone())
@@ -239,7 +244,7 @@ fn table_tag<'a>(schema: &Schema, update: &'a [u8]) -> Option<TableTag<'a>> {
     let (ENTRY, Field::Bytes(entry)) = of_entity.next()?? else {
         return None;
     };
-    // So what is left of the entry is the end of the update.
+    // Therefore the rest of the entry is the end of the update.
     if !fields.is_empty() || !of_entity.is_empty() {
         return None;
     }
@@ -266,8 +271,8 @@ fn table_tag<'a>(schema: &Schema, update: &'a [u8]) -> Option<TableTag<'a>> {
     })
 }
 
-/// Whether an update may change what the server keeps itself. Of fields that are there twice the
-/// last counts, or both are joined: such updates may.
+/// Whether an update may change settings that the server stores. Of repeated fields the last
+/// counts, or both are merged; an update with such fields may.
 fn may_change_settings(schema: &Schema, update: &[u8]) -> bool {
     let answer = || {
         let [_, entity] = slots::<2>(update)?;
@@ -298,8 +303,8 @@ fn state(action: EntryAction) -> Box<NewState> {
     })
 }
 
-/// Reads what a key matches, and the priority.
-fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
+/// Reads the matches and the priority of a key.
+fn read_key<'a>(table: &Table, match_table: &MatchTable, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
     let mut given: [(u32, (u32, &[u8])); MAX_FIELDS] = [(0, (0, &[])); MAX_FIELDS];
     let mut count = 0;
     let mut fields = Fields::of(message);
@@ -308,7 +313,7 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut PlainU
         *given.get_mut(count)? = key_field(field)?;
         count += 1;
     }
-    if count != table.keys.len() + usize::from(of.priority.is_some()) {
+    if count != table.keys.len() + usize::from(match_table.priority.is_some()) {
         return None;
     }
     let given = &given[..count];
@@ -316,7 +321,7 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut PlainU
         let (kind, message) = by_number(given, at, key.id)?;
         read_match(key, kind, message, plain)?;
     }
-    if let Some(id) = of.priority {
+    if let Some(id) = match_table.priority {
         let (_, (kind, message)) = *given.iter().find(|g| g.0 == id)?;
         let [value] = slots::<1>(message).filter(|_| kind == 2)?;
         plain.values.push(value?.bytes()?);
@@ -324,7 +329,7 @@ fn read_key<'a>(table: &Table, of: &Match, message: &'a [u8], plain: &mut PlainU
     Some(())
 }
 
-/// What has a number, of what was given: mostly that at its own place.
+/// The element of `given` with an id, usually the one at the same index.
 #[inline]
 fn by_number<T: Copy>(given: &[(u32, T)], index: usize, id: u32) -> Option<T> {
     let expected = given.get(index).filter(|g| g.0 == id);
@@ -332,7 +337,7 @@ fn by_number<T: Copy>(given: &[(u32, T)], index: usize, id: u32) -> Option<T> {
     found.map(|g| g.1)
 }
 
-/// Number of the key; number of the kind of match, and the match.
+/// Reads a key field: its id, the field number of its match type, and the match.
 fn key_field(message: &[u8]) -> Option<(u32, (u32, &[u8]))> {
     let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
@@ -351,7 +356,7 @@ fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut PlainUpda
             let [value] = slots::<1>(message)?;
             plain.values.push(bytes(value)?);
         }
-        // Values and masks, low and high ends.
+        // Value and mask, or low and high end.
         (MatchKind::Ternary, 3) | (MatchKind::Range, 5) => {
             let [first, second] = slots::<2>(message)?;
             plain.values.extend([bytes(first)?, bytes(second)?]);
@@ -366,7 +371,7 @@ fn read_match<'a>(key: &Key, kind: u32, message: &'a [u8], plain: &mut PlainUpda
     Some(())
 }
 
-/// Reads the action of an entry's data, with all of its parameters.
+/// Reads the action in the data of an entry, with all of its parameters.
 fn read_action<'a>(table: &Table, message: &'a [u8], plain: &mut PlainUpdate<'a>) -> Option<()> {
     let mut fields = Fields::of(message);
     let (1, Field::Number(id)) = fields.next()?? else {
@@ -417,7 +422,7 @@ mod tests {
         }
     }
 
-    /// All sorts of updates of a table, right and wrong ones.
+    /// Updates of a table of many kinds, valid and invalid.
     fn updates(table: &Table) -> Vec<pb::Update> {
         let ternary = pb::KeyField {
             field_id: 1,
@@ -491,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_here_is_what_the_messages_say() {
+    fn wire_path_and_message_path_resolve_updates_alike() {
         let schema = schema();
         let scopes = Scopes::default();
         for name in ["exact_keys", "lpm_keys", "ternary_keys", "range_keys", "fixed_keys"] {
@@ -502,7 +507,7 @@ mod tests {
                 let slow = change::decode(&schema, &scopes, None, &update);
                 let bytes = update.encode_to_vec();
                 let alone = Reader::default().step(&schema, &scopes, None, &bytes);
-                // With the shapes of those before, and with its own.
+                // Once with the shapes of earlier updates, and once with its own.
                 for _ in 0..2 {
                     let fast = reader.step(&schema, &scopes, None, &bytes);
                     assert_eq!(fast.is_some(), alone.is_some(), "{update:?}");
@@ -576,26 +581,26 @@ mod tests {
         let step = change::decode(&schema, &Scopes::default(), None, &decoded);
         assert_eq!(step.table, schema.index_of(port).ok());
         assert!(may_change_settings(&schema, &renamed) && table_tag(&schema, &renamed).is_none());
-        // The one that may not goes before each of them, and before itself with other bytes and
-        // another length.
-        let of = |update: &[u8]| {
+        // The harmless update precedes each of them, and precedes variants of itself in which one
+        // byte differs.
+        let check = |update: &[u8]| {
             let harmless = all[2].0.as_slice();
             may_any_change_settings(&schema, [harmless, harmless, update].into_iter())
         };
         for (update, expected) in &all {
-            assert_eq!(of(update), *expected, "{update:?}");
+            assert_eq!(check(update), *expected, "{update:?}");
         }
         let harmless = &all[2].0;
         assert!(!may_any_change_settings(&schema, [harmless.as_slice(); 3].into_iter()));
         for at in 0..harmless.len() {
             let mut other = harmless.clone();
             other[at] ^= 0x7f;
-            assert_eq!(of(&other), may_change_settings(&schema, &other), "{other:?}");
+            assert_eq!(check(&other), may_change_settings(&schema, &other), "{other:?}");
         }
     }
 
     #[test]
-    fn bytes_of_no_sense_are_left_to_the_messages() {
+    fn malformed_bytes_are_left_to_the_message_path() {
         let schema = schema();
         let table = schema.table_named("pipe.In.exact_keys").expect("is there");
         let insert = updates(table)[0].clone();
@@ -611,12 +616,12 @@ mod tests {
                 .is_some()
         );
         for good in [insert, delete] {
-            bytes_of_no_sense_instead_of(&schema, &good.encode_to_vec());
+            check_malformed_variants(&schema, &good.encode_to_vec());
         }
     }
 
     #[test]
-    fn an_action_that_is_named_again_after_its_parameters_is_left_to_the_messages() {
+    fn an_action_that_is_named_again_after_its_parameters_is_left_to_the_message_path() {
         let schema = schema();
         let table = schema.table_named("pipe.In.exact_keys").expect("is there");
         let mut is_plain = updates(table).into_iter().filter(|update| {
@@ -629,10 +634,10 @@ mod tests {
         let data = pb::TableEntry::decode(entry.as_slice()).expect("is a message").data;
         let data = [data.expect("is there").encode_to_vec(), vec![8, 9]].concat();
         let start = entry.len() - (data.len() - 2) - 1;
-        let of =
+        let length_delimited =
             |number: u8, bytes: &[u8]| [vec![number << 3 | 2], varint(bytes.len() as u32), bytes.to_vec()].concat();
         let entry = [&entry[..start], &[data.len() as u8], &data].concat();
-        let update = [good[..2].to_vec(), of(2, &of(1, &entry))].concat();
+        let update = [good[..2].to_vec(), length_delimited(2, &length_delimited(1, &entry))].concat();
         pb::Update::decode(update.as_slice()).expect("is a message");
         assert!(
             Reader::default()
@@ -641,7 +646,7 @@ mod tests {
         );
     }
 
-    fn bytes_of_no_sense_instead_of(schema: &Schema, good: &[u8]) {
+    fn check_malformed_variants(schema: &Schema, good: &[u8]) {
         for length in 0..good.len() {
             let cut = Reader::default().step(schema, &Scopes::default(), None, &good[..length]);
             assert!(cut.is_none(), "{length}");
@@ -650,7 +655,7 @@ mod tests {
             for value in [0, 0x7f, 0x80, 0xff] {
                 let mut bytes = good.to_vec();
                 bytes[at] = value;
-                // Whatever it is: no panic, and nothing that the messages would refuse.
+                // Any bytes: no panic, and nothing that the message path would refuse.
                 let mut reader = Reader::default();
                 let _ = reader.step(schema, &Scopes::default(), None, good);
                 if let Some(fast) = reader.step(schema, &Scopes::default(), None, &bytes) {

@@ -1,4 +1,4 @@
-//! Batches: atomicities, errors, flags in the metadata.
+//! Tests of batches: atomicities, errors, flags in the metadata.
 
 use crate::common::{Bench, codes, details, read_request, update, write_request};
 use tonic::{Code, Request};
@@ -19,7 +19,7 @@ fn delete(bench: &Bench, key: u32) -> pb::Update {
 }
 
 #[tokio::test]
-async fn going_on_tries_everything_and_details_end_at_the_last_failure() {
+async fn continue_on_error_tries_everything_and_details_end_at_the_last_failure() {
     let bench = Bench::new().await;
     let batch = vec![
         insert(&bench, 1),
@@ -60,16 +60,19 @@ async fn rolling_back_stops_at_the_first_failure_and_undoes() {
         ];
         let status = bench.write_with(batch, atomicity).await.unwrap_err();
         assert_eq!(codes(&status), [0, 0, 6]);
-        assert_eq!(bench.ask(1, 0, 1), Some(1));
+        assert_eq!(bench.answer_to_packet(1, 0, 1), Some(1));
         assert_eq!(bench.entries(EXACT).await.len(), 1);
     }
     let batch = vec![insert(&bench, 2), delete(&bench, 1)];
     assert!(bench.write_with(batch, Atomicity::DataplaneAtomic).await.is_ok());
-    assert_eq!((bench.ask(1, 0, 1), bench.ask(1, 0, 2)), (Some(0), Some(2)));
+    assert_eq!(
+        (bench.answer_to_packet(1, 0, 1), bench.answer_to_packet(1, 0, 2)),
+        (Some(0), Some(2))
+    );
 }
 
 #[tokio::test]
-async fn a_batch_across_kinds_is_undone_whole() {
+async fn a_batch_across_kinds_of_tables_is_rolled_back_as_a_whole() {
     let bench = Bench::new().await;
     let with = |ty, entry| update(ty, Entity::TableEntry(entry));
     let cell = |value: u32| {
@@ -102,7 +105,7 @@ async fn a_batch_across_kinds_is_undone_whole() {
     let status = bench.write_with(batch, Atomicity::RollbackOnError).await.unwrap_err();
     assert_eq!(codes(&status), [0, 0, 0, 0, 6]);
     assert!(bench.entries(EXACT).await.is_empty() && bench.entries("$pre.node").await.is_empty());
-    assert_eq!(bench.ask(5, 3, 0), Some(0));
+    assert_eq!(bench.answer_to_packet(5, 3, 0), Some(0));
 }
 
 #[tokio::test]
@@ -120,7 +123,7 @@ async fn the_flag_error_in_resp_gives_a_status_per_update() {
         .write_request(with(vec![insert(&bench, 1), insert(&bench, 2)], &[flag]))
         .await;
     assert_eq!(fine.expect("goes well").status, vec![pb::Error::default(); 2]);
-    // Failures are still those of the RPC.
+    // Failures still fail the RPC.
     let failed = bench.write_request(with(vec![insert(&bench, 1)], &[flag])).await;
     assert_eq!(codes(&failed.unwrap_err()), [6]);
     let gone = bench
@@ -158,8 +161,8 @@ async fn a_read_is_one_message_even_when_nothing_is_found_or_something_fails() {
         .insert("error_in_resp", "1".parse().expect("is plain"));
     let (responses, status) = bench.read_request(request).await;
     assert!(status.is_none());
-    let told: Vec<i32> = responses[0].status.iter().map(|e| e.canonical_code).collect();
-    assert_eq!(told, [0, 5, 0]);
+    let returned: Vec<i32> = responses[0].status.iter().map(|e| e.canonical_code).collect();
+    assert_eq!(returned, [0, 5, 0]);
 }
 
 #[tokio::test]
@@ -234,10 +237,10 @@ async fn a_trailer_is_as_small_as_the_client_says() {
     assert!(status.details().len() <= 8192 && !codes(&status).is_empty());
 }
 
-/// Packets are sent while batches come and go that give two entries the same value: no packet meets
-/// one without the other.
+/// Packets are sent during atomic batches that give two entries the same value: no packet sees one
+/// without the other.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_packet_meets_half_of_an_atomic_batch() {
+async fn no_packet_sees_half_of_an_atomic_batch() {
     let bench = Bench::new().await;
     for key in [1, 2] {
         assert_eq!(bench.insert(bench.entry(key, 0)).await, Ok(()));
@@ -246,15 +249,15 @@ async fn no_packet_meets_half_of_an_atomic_batch() {
     let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stop = done.clone();
     let watcher = std::thread::spawn(move || {
-        let ask = |key| {
-            let out = switch.send(1, &crate::common::question(1, 0, key));
+        let answer = |key| {
+            let out = switch.send(1, &crate::common::query_packet(1, 0, key));
             let bytes = &out[0].bytes;
             u32::from_be_bytes([bytes[6], bytes[7], bytes[8], bytes[9]])
         };
         let mut seen = 0;
         while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-            // The second is never older than the first was a moment before.
-            let (first, second) = (ask(1), ask(2));
+            // The second value is never older than the first one, read a moment before.
+            let (first, second) = (answer(1), answer(2));
             assert!(second >= first, "{second} after {first}");
             seen += 1;
         }
@@ -278,7 +281,7 @@ async fn statuses_of_very_many_entities_are_each_in_its_place() {
     let bench = Bench::new().await;
     let _session = bench.bound(1).await;
     bench.insert(bench.entry(1, 1)).await.expect("is new");
-    // More than are told on the thread that serves everybody.
+    // More statuses than the request thread encodes itself: they are encoded on a blocking thread.
     let unknown = |number: usize| number % 3 == 1;
     let query = |number| match unknown(number) {
         true => Entity::TableEntry(pb::TableEntry {

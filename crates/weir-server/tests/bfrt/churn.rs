@@ -1,5 +1,5 @@
-//! Two hundred connections that open and die while others write: ids and bonds stay right, and
-//! nothing is left of them.
+//! Two hundred connections that open and close during writes: ids and bindings stay correct, and
+//! nothing of closed connections remains.
 
 use crate::common::*;
 use crate::shared::Numbers;
@@ -15,16 +15,16 @@ use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
 use weir_proto::bfrt_proto::update::Type;
 use weir_server::bfrt::Config;
 
-/// Numbers of clients, fewer than connections: some are taken.
+/// Client ids, fewer than connections, so that some are in use.
 const IDS: u64 = 150;
 
-/// What all connections share.
-struct Bonds {
+/// State shared by all connections.
+struct Bindings {
     bench: Bench,
-    /// Clients that hold the program.
+    /// Clients that are bound to the program.
     holders: AtomicU64,
-    /// How often one has held it.
-    held: AtomicU64,
+    /// The number of successful bindings.
+    bound_count: AtomicU64,
 }
 
 async fn bind(client: &mut Client, id: u32) -> Result<(), Code> {
@@ -41,7 +41,7 @@ async fn bind(client: &mut Client, id: u32) -> Result<(), Code> {
     answer.map(|_| ()).map_err(|s| s.code())
 }
 
-impl Churn for Bonds {
+impl Churn for Bindings {
     fn address(&self) -> SocketAddr {
         self.bench.address
     }
@@ -57,8 +57,8 @@ impl Churn for Bonds {
         if n.below(8) == 0 {
             return false;
         }
-        let told = tokio::time::timeout(Duration::from_secs(60), session.incoming.message()).await;
-        match told.expect("nobody stalls") {
+        let returned = tokio::time::timeout(Duration::from_secs(60), session.incoming.message()).await;
+        match returned.expect("nobody stalls") {
             Err(status) => {
                 assert_eq!(status.code(), Code::InvalidArgument, "the number is taken");
                 return false;
@@ -68,7 +68,7 @@ impl Churn for Bonds {
         match bind(&mut client, id).await {
             Ok(()) => {
                 assert_eq!(self.holders.fetch_add(1, Ordering::SeqCst), 0, "two hold the program");
-                self.held.fetch_add(1, Ordering::Relaxed);
+                self.bound_count.fetch_add(1, Ordering::Relaxed);
                 let key = 100 + n.below(100) as u32;
                 let mut request = write_request(
                     vec![update(
@@ -77,7 +77,7 @@ impl Churn for Bonds {
                     )],
                     pb::write_request::Atomicity::ContinueOnError,
                 );
-                // By the bond, not by the name.
+                // Addressed by the binding, not by the name.
                 request.p4_name.clear();
                 request.client_id = id;
                 let written = client.write(request).await;
@@ -97,7 +97,7 @@ impl Churn for Bonds {
     }
 
     fn written(&self) -> Option<u32> {
-        self.bench.ask(1, 0, 1)
+        self.bench.answer_to_packet(1, 0, 1)
     }
 
     fn clients(&self) -> usize {
@@ -111,13 +111,13 @@ async fn while_connections_come_and_go_others_write_and_nothing_is_left() {
         max_streams: 1000,
         ..Config::default()
     };
-    let bonds = Arc::new(Bonds {
+    let bonds = Arc::new(Bindings {
         bench: Bench::with(config).await,
         holders: AtomicU64::new(0),
-        held: AtomicU64::new(0),
+        bound_count: AtomicU64::new(0),
     });
     assert_eq!(bonds.bench.insert(bonds.bench.entry(1, 0)).await, Ok(()));
     churn::come_and_go(&bonds, ()).await;
-    assert!(bonds.held.load(Ordering::Relaxed) > 0);
+    assert!(bonds.bound_count.load(Ordering::Relaxed) > 0);
     let _last = bonds.bench.bound(1).await;
 }

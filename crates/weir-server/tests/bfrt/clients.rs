@@ -1,4 +1,4 @@
-//! Streams, bindings and independent clients.
+//! Tests of streams, bindings and independent clients.
 
 use crate::common::{Bench, NAME, Session, details, everything, exact, read_request, update, write_request};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn a_number_that_is_taken_ends_the_stream() {
     let mut second = Session::open(&bench.client, 7).await;
     second.subscribe(everything()).await;
     assert_eq!(second.next().await.unwrap_err().code(), Code::InvalidArgument);
-    // It is free again when its stream has ended.
+    // The id is free again after its stream has ended.
     drop(first);
     for _ in 0..100 {
         if bench.server.clients() == 0 {
@@ -54,7 +54,7 @@ async fn acknowledging_a_digest_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn binding_needs_a_client_one_config_and_a_program_that_nobody_holds() {
+async fn binding_needs_a_client_one_config_and_an_unbound_program() {
     let bench = Bench::new().await;
     assert_eq!(bench.bind(7, NAME).await, Err(Code::Unavailable));
     let _session = bench.subscribed(7).await;
@@ -102,7 +102,7 @@ async fn without_a_name_requests_are_about_the_program_that_the_client_is_bound_
 }
 
 #[tokio::test]
-async fn with_a_name_nobody_needs_to_have_subscribed() {
+async fn requests_that_name_the_program_need_no_subscription() {
     let bench = Bench::new().await;
     assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
     assert_eq!(bench.entries("In.exact_keys").await.len(), 1);
@@ -154,7 +154,7 @@ async fn a_target_is_this_device_and_all_pipes() {
     assert_eq!(bench.insert(at(3, 0)).await, Err(Code::Unimplemented));
     assert_eq!(bench.insert(at(0, 0)).await, Err(Code::Unimplemented));
     assert_eq!(bench.insert(at(0xffff, 0)).await, Ok(()));
-    // The target is said again only where it was said.
+    // The answer repeats the target only if the request had one.
     let query = pb::TableEntry {
         entry_tgt: Some(crate::common::target(0xffff)),
         ..bench.keyed("In.exact_keys", vec![exact(1, &1u32.to_be_bytes())])
@@ -167,7 +167,7 @@ async fn a_target_is_this_device_and_all_pipes() {
 }
 
 #[tokio::test]
-async fn a_direction_makes_no_difference_as_one_pipe_has_the_same_entries_both_ways() {
+async fn the_direction_of_a_target_makes_no_difference() {
     let bench = Bench::new().await;
     for (key, direction) in [(1, 0), (2, 1), (3, 0xff), (4, 77)] {
         let target = pb::TargetDevice {
@@ -188,7 +188,7 @@ async fn a_direction_makes_no_difference_as_one_pipe_has_the_same_entries_both_w
     assert_eq!(bench.entries("In.exact_keys").await.len(), 4);
 }
 
-/// That entries are of these directions, pipes and parsers.
+/// The attribute that sets the scope of entries: directions, pipes and parsers.
 fn entry_scope(bench: &Bench, scopes: [pb::mode::Scope; 3]) -> Entity {
     let [gress_scope, pipe_scope, prsr_scope] = scopes.map(|scope| {
         Some(pb::Mode {
@@ -210,8 +210,7 @@ fn predefined(mode: PredefinedMode) -> pb::mode::Scope {
     pb::mode::Scope::Predef(mode.into())
 }
 
-/// Pipes share their program's tables: asking for another scope is an error, asking for this one is
-/// not.
+/// Pipes share their program's tables: setting another scope is an error, setting this one is not.
 #[tokio::test]
 async fn the_scope_of_entries_is_all_pipes() {
     let bench = Bench::new().await;
@@ -232,7 +231,7 @@ async fn the_scope_of_entries_is_all_pipes() {
     assert_eq!(found, Ok(vec![entry_scope(&bench, [all; 3])]));
 }
 
-/// A switch that knows its ports.
+/// A switch with a known list of ports.
 struct WithPorts(Arc<Standalone>, Vec<u32>);
 
 impl DataPlane for WithPorts {
@@ -293,7 +292,7 @@ async fn where_all_ports_are_of_pipe_0_it_may_be_meant_alone() {
     };
     assert_eq!(bench.insert(at(0, bench.entry(1, 2))).await, Ok(()));
     assert_eq!(bench.insert(at(1, bench.entry(2, 2))).await, Err(Code::Unimplemented));
-    assert_eq!(bench.ask(1, 0, 1), Some(2));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(2));
     let found = bench
         .read(at(0, bench.exact("In.exact_keys", 1)))
         .await
@@ -302,7 +301,8 @@ async fn where_all_ports_are_of_pipe_0_it_may_be_meant_alone() {
     let register = bench.keyed("In.last", vec![exact(bench.table("In.last").key[0].id, &[0, 0, 0, 3])]);
     assert!(bench.read(at(0, register)).await.is_ok());
 
-    // A port of another pipe meets the same entries, so they cannot be those of pipe 0 alone.
+    // Packets of a port of another pipe meet the same entries, so entries of pipe 0 alone are
+    // refused.
     let bench = Bench::of(&crate::common::source(), Config::default(), known(&[1, 130])).await;
     let entry = pb::TableEntry {
         entry_tgt: Some(crate::common::target(0)),

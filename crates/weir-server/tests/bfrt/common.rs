@@ -1,4 +1,4 @@
-//! A server of one switch without devices, and a client of it.
+//! The test bench: a server of one switch without devices, and a client of it.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 use crate::shared::batches::How;
@@ -18,7 +18,7 @@ use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
-use weir_proto::bfrt_proto::stream_message_response::Update as Told;
+use weir_proto::bfrt_proto::stream_message_response::Update as Notification;
 use weir_proto::bfrt_proto::update::Type;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_proto::google::rpc;
@@ -26,12 +26,12 @@ use weir_proto::prost::Message;
 use weir_server::bfrt::{self, BfRuntime, Config};
 use weir_server::{Clock, DataPlane, Device, Standalone};
 
-/// What programs are called here.
+/// The name of the test programs.
 pub const NAME: &str = "kinds";
 /// All pipes.
 pub const ALL: u32 = 0xffff;
 
-/// The program that has everything.
+/// The program with every kind of table.
 pub fn source() -> String {
     format!(
         "#define FULL\n{}",
@@ -57,13 +57,13 @@ pub struct Bench {
     pub device: Arc<Device>,
     pub server: BfRuntime,
     pub client: Client,
-    /// The program's tables and the device's.
+    /// Descriptions of the program's tables and of the device's.
     pub info: BfrtInfo,
     pub fixed: BfrtInfo,
     pub address: std::net::SocketAddr,
 }
 
-/// A stream.
+/// An open stream of a client.
 pub struct Session {
     pub id: u32,
     pub out: mpsc::Sender<pb::StreamMessageRequest>,
@@ -83,7 +83,7 @@ pub fn everything() -> pb::subscribe::Notifications {
 impl Session {
     pub async fn open(client: &Client, id: u32) -> Self {
         let (out, requests) = mpsc::channel(16);
-        // The answer to the call comes with the first message of the server's at the latest.
+        // The response headers arrive with the server's first message at the latest.
         let mut client = client.clone();
         let stream = client.stream_channel(ReceiverStream::new(requests));
         let incoming = stream.await.expect("a stream").into_inner();
@@ -105,7 +105,7 @@ impl Session {
     }
 
     /// The next message, within five seconds.
-    pub async fn next(&mut self) -> Result<Told, Status> {
+    pub async fn next(&mut self) -> Result<Notification, Status> {
         let next = tokio::time::timeout(Duration::from_secs(5), self.incoming.message()).await;
         let message = next.expect("a message comes in time")?;
         Ok(message
@@ -114,7 +114,7 @@ impl Session {
             .expect("a message says something"))
     }
 
-    /// Whether nothing comes for a while.
+    /// Whether no message arrives for a while.
     pub async fn is_silent(&mut self) -> bool {
         let next = tokio::time::timeout(Duration::from_millis(150), self.incoming.message());
         next.await.is_err()
@@ -122,7 +122,7 @@ impl Session {
 }
 
 impl Bench {
-    /// A server of the program that has everything, on a clock that stands still.
+    /// A server of the program with every kind of table, on a manual clock.
     pub async fn new() -> Self {
         Self::with(Config::default()).await
     }
@@ -131,7 +131,7 @@ impl Bench {
         Self::of(&source(), config, Clone::clone).await
     }
 
-    /// The same of a program, behind something that is as good as the switch.
+    /// The same for a program, behind a data plane that wraps the switch.
     pub async fn of<P: DataPlane>(source: &str, config: Config, behind: impl Fn(&Arc<Standalone>) -> Arc<P>) -> Self {
         let program = compile(source);
         let switch = Arc::new(Standalone::new(Arc::clone(&program), Some(64), Clock::manual()).expect("runs"));
@@ -161,7 +161,7 @@ impl Bench {
     // --------------------------------------------------------------------------------------
     // clients
 
-    /// A client that is subscribed, and bound.
+    /// A client that is subscribed and bound.
     pub async fn bound(&self, id: u32) -> Session {
         let mut session = self.subscribed(id).await;
         self.bind(id, NAME).await.expect("is bound");
@@ -174,7 +174,7 @@ impl Bench {
         let mut session = Session::open(&self.client, id).await;
         session.subscribe(everything()).await;
         match session.next().await {
-            Ok(Told::Subscribe(answer)) => assert_eq!(answer.status.expect("is set").code, 0),
+            Ok(Notification::Subscribe(answer)) => assert_eq!(answer.status.expect("is set").code, 0),
             other => panic!("{other:?} is no answer to a subscription"),
         }
         session
@@ -227,7 +227,7 @@ impl Bench {
         found.next().unwrap_or_else(|| panic!("there is no action {name}")).id
     }
 
-    /// The number of a field of a table's data.
+    /// The id of a field of a table's data.
     pub fn field(&self, table: &str, name: &str) -> u32 {
         let fields = self.table(table).data.iter().flat_map(|d| match &d.field {
             DataChoice::One(field) => vec![field],
@@ -263,7 +263,7 @@ impl Bench {
         self.write_with(updates, Atomicity::ContinueOnError).await
     }
 
-    /// Writes one entity; the code of its error.
+    /// Writes one entity; returns the code of its error.
     pub async fn one(&self, ty: Type, entity: Entity) -> Result<(), Code> {
         match self.write(vec![update(ty, entity)]).await {
             Ok(_) => Ok(()),
@@ -314,7 +314,7 @@ impl Bench {
         self.read_request(Request::new(read_request(queries))).await
     }
 
-    /// The entities that one finds.
+    /// The entities found for one query.
     pub async fn read_entities(&self, query: Entity) -> Result<Vec<Entity>, Code> {
         let (responses, status) = self.read_all(vec![query]).await;
         match status {
@@ -334,7 +334,7 @@ impl Bench {
         }
     }
 
-    /// The entries that one finds.
+    /// The entries found for one query.
     pub async fn read(&self, query: pb::TableEntry) -> Result<Vec<pb::TableEntry>, Code> {
         let found = self.read_entities(Entity::TableEntry(query)).await?;
         Ok(found
@@ -356,7 +356,7 @@ impl Bench {
     // -------------------------------------------------------------------------------------
     // entities
 
-    /// All of a table.
+    /// The query for all of a table.
     pub fn all(&self, table: &str) -> pb::TableEntry {
         pb::TableEntry {
             table_id: self.table(table).id,
@@ -400,9 +400,9 @@ impl Bench {
     // --------------------------------------------------------------------------------------
     // packets
 
-    /// What a packet at a port is answered.
-    pub fn ask(&self, kind: u8, port: u8, key: u32) -> Option<u32> {
-        let out = self.switch.send(1, &question(kind, port, key));
+    /// The answer to a packet received at a port.
+    pub fn answer_to_packet(&self, kind: u8, port: u8, key: u32) -> Option<u32> {
+        let out = self.switch.send(1, &query_packet(kind, port, key));
         let bytes = &out.first()?.bytes;
         Some(u32::from_be_bytes([bytes[6], bytes[7], bytes[8], bytes[9]]))
     }
@@ -418,7 +418,7 @@ pub async fn connect(address: std::net::SocketAddr) -> Client {
     BfRuntimeClient::new(channel).max_decoding_message_size(256 << 20)
 }
 
-pub fn question(kind: u8, port: u8, key: u32) -> Vec<u8> {
+pub fn query_packet(kind: u8, port: u8, key: u32) -> Vec<u8> {
     let mut packet = vec![kind, port];
     packet.extend_from_slice(&key.to_be_bytes());
     packet.resize(64, 0);

@@ -1,4 +1,4 @@
-//! Tables of custom CRCs.
+//! Tests of the tables of custom CRCs.
 
 use crate::common::{Bench, field, stream, value, with_data};
 use tonic::Code;
@@ -23,7 +23,7 @@ fn polynomial(bench: &Bench, bytes: &[u8]) -> pb::DataField {
     stream(bench.field(TABLE, "polynomial"), bytes)
 }
 
-/// The entry with these fields, named as the default entry.
+/// The entry with these fields, addressed as the default entry.
 fn default(bench: &Bench, fields: Vec<pb::DataField>) -> pb::TableEntry {
     pb::TableEntry {
         is_default_entry: true,
@@ -36,7 +36,7 @@ async fn parameters_are_modified_read_and_put_back() {
     let bench = bench("#define CRC32").await;
     let _session = bench.bound(1).await;
     assert_eq!(answer(&bench), [0xcb, 0xf4, 0x39, 0x26]);
-    // What is left out stays.
+    // Missing fields are unchanged.
     let castagnoli = polynomial(&bench, &[0x1e, 0xdc, 0x6f, 0x41]);
     bench
         .modify(default(&bench, vec![castagnoli.clone()]))
@@ -45,11 +45,12 @@ async fn parameters_are_modified_read_and_put_back() {
     assert_eq!(answer(&bench), [0xe3, 0x06, 0x92, 0x83]);
     let read = bench.read(bench.all(TABLE)).await.expect("is read");
     assert_eq!(read.len(), 1);
-    let told = |name: &str| value(&read[0], bench.field(TABLE, name));
-    assert_eq!(Some(told("polynomial")), castagnoli.value);
-    assert_eq!(told("initial"), Wire::Stream(vec![0xff; 4].into()));
-    assert_eq!(told("reflect_out"), Wire::BoolVal(true));
-    // Without the last exclusive or it is the complement. An empty key is as good as none.
+    let returned = |name: &str| value(&read[0], bench.field(TABLE, name));
+    assert_eq!(Some(returned("polynomial")), castagnoli.value);
+    assert_eq!(returned("initial"), Wire::Stream(vec![0xff; 4].into()));
+    assert_eq!(returned("reflect_out"), Wire::BoolVal(true));
+    // Without the final exclusive or, the result is the complement. An empty key is equivalent to
+    // none.
     let off = stream(bench.field(TABLE, "xor_out"), &[0; 4]);
     let keyed = with_data(bench.keyed(TABLE, Vec::new()), 0, vec![off]);
     bench
@@ -76,7 +77,7 @@ async fn only_programs_that_use_a_custom_crc_have_its_table() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_parameter_is_refused() {
+async fn invalid_parameters_are_refused() {
     let bench = bench("#define CRC32").await;
     let _session = bench.bound(1).await;
     let one = || polynomial(&bench, &[0, 0, 0, 1]);

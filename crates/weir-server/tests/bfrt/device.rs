@@ -1,6 +1,6 @@
-//! Tables that every device has.
+//! Tests of the tables that every device has.
 
-use crate::common::{Bench, exact, field, flags, number, numbers, question, stream, text, value, with_data};
+use crate::common::{Bench, exact, field, flags, number, numbers, query_packet, stream, text, value, with_data};
 use tonic::Code;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
@@ -24,21 +24,21 @@ async fn a_port_carries_packets_when_it_is_added_and_enabled() {
     let bench = Bench::new().await;
     assert!(bench.entries("$PORT").await.is_empty());
     assert_eq!(
-        bench.ask(1, 0, 1),
+        bench.answer_to_packet(1, 0, 1),
         Some(0),
         "before anybody adds ports they are as without a control plane"
     );
     assert_eq!(bench.insert(port(&bench, 1, usual(&bench, false))).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), None);
+    assert_eq!(bench.answer_to_packet(1, 0, 1), None);
     assert_eq!(
         bench.insert(port(&bench, 1, usual(&bench, true))).await,
         Err(Code::AlreadyExists)
     );
     let enable = |on| vec![field(bench.field("$PORT", "$PORT_ENABLE"), Wire::BoolVal(on))];
     assert_eq!(bench.modify(port(&bench, 1, enable(true))).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), Some(0));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(0));
     assert_eq!(bench.delete(port(&bench, 1, Vec::new())).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), None);
+    assert_eq!(bench.answer_to_packet(1, 0, 1), None);
     assert_eq!(bench.delete(port(&bench, 1, Vec::new())).await, Err(Code::NotFound));
     assert_eq!(bench.modify(port(&bench, 1, enable(true))).await, Err(Code::NotFound));
 }
@@ -66,8 +66,8 @@ async fn a_new_port_needs_speed_and_fec_and_known_choices() {
     fixed.push(field(bench.field("$PORT", "$PORT_UP"), Wire::BoolVal(true)));
     assert_eq!(bench.insert(port(&bench, 1, fixed)).await, Err(Code::InvalidArgument));
     assert_eq!(bench.insert(port(&bench, 1, usual(&bench, true))).await, Ok(()));
-    let told = bench.entries("$PORT").await;
-    let of = |name| value(&told[0], bench.field("$PORT", name));
+    let returned = bench.entries("$PORT").await;
+    let of = |name| value(&returned[0], bench.field("$PORT", name));
     assert_eq!(of("$SPEED"), Wire::StrVal("BF_SPEED_100G".into()));
     assert_eq!(of("$AUTO_NEGOTIATION"), Wire::StrVal("PM_AN_DEFAULT".into()));
     assert_eq!(
@@ -89,7 +89,11 @@ async fn a_port_takes_in_what_it_sends() {
     };
     assert_eq!(bench.insert(with("BF_LPBK_MAC_FAR")).await, Err(Code::Unimplemented));
     assert_eq!(bench.insert(with("BF_LPBK_MAC_NEAR")).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), None, "it goes round until the switch has enough");
+    assert_eq!(
+        bench.answer_to_packet(1, 0, 1),
+        None,
+        "it goes round until the switch has enough"
+    );
 }
 
 #[tokio::test]
@@ -103,16 +107,19 @@ async fn a_batch_that_is_taken_back_changes_no_port() {
         .unwrap_err();
     assert_eq!(crate::common::codes(&failed), [0, 6]);
     assert!(bench.entries("$PORT").await.is_empty());
-    assert_eq!(bench.ask(1, 0, 1), Some(0));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(0));
     assert!(bench.write_with(vec![insert(1), insert(2)], rollback).await.is_ok());
-    assert_eq!((bench.entries("$PORT").await.len(), bench.ask(1, 0, 1)), (2, None));
+    assert_eq!(
+        (bench.entries("$PORT").await.len(), bench.answer_to_packet(1, 0, 1)),
+        (2, None)
+    );
 }
 
 #[tokio::test]
 async fn ports_are_found_by_their_other_names() {
     let bench = Bench::new().await;
     let of = |table: &str, key| bench.keyed(table, key);
-    let dev_port = async |entry: pb::TableEntry| bench.read(entry).await.map(|told| number(&told[0], 1));
+    let dev_port = async |entry: pb::TableEntry| bench.read(entry).await.map(|returned| number(&returned[0], 1));
     let name = vec![exact(1, b"2/0")];
     assert_eq!(dev_port(of("$PORT_STR_INFO", name)).await, Ok(1));
     assert_eq!(
@@ -135,12 +142,12 @@ async fn ports_are_found_by_their_other_names() {
 #[tokio::test]
 async fn ports_count_frames() {
     let bench = Bench::new().await;
-    bench.ask(1, 0, 1);
-    let told = bench
+    bench.answer_to_packet(1, 0, 1);
+    let returned = bench
         .read(bench.keyed("$PORT_STAT", vec![exact(1, &1u32.to_be_bytes())]))
         .await
         .expect("is read");
-    let of = |name| number(&told[0], bench.field("$PORT_STAT", name));
+    let of = |name| number(&returned[0], bench.field("$PORT_STAT", name));
     assert_eq!(
         (
             of("$FramesReceivedOK"),
@@ -175,11 +182,11 @@ fn group(bench: &Bench, id: u16, nodes: &[u32]) -> pb::TableEntry {
     with_data(bench.keyed(table, vec![exact(1, &id.to_be_bytes())]), 0, fields)
 }
 
-/// Where the copies of a packet go that asks for a group.
+/// The ports that receive copies of a packet sent to a group.
 fn copies(bench: &Bench, group: u32) -> Vec<u32> {
     let mut ports: Vec<u32> = bench
         .switch
-        .send(1, &question(11, 0, group))
+        .send(1, &query_packet(11, 0, group))
         .iter()
         .map(|o| o.port)
         .collect();
@@ -215,8 +222,8 @@ async fn groups_have_nodes_and_nodes_have_ports() {
     assert_eq!(copies(&bench, 4), [2, 3]);
     assert_eq!(bench.modify(node(&bench, 9, 1, &[7], &[])).await, Ok(()));
     assert_eq!(copies(&bench, 4), [7]);
-    let told = bench.entries("$pre.mgid").await;
-    let ids = value(&told[0], bench.field("$pre.mgid", "$MULTICAST_NODE_ID"));
+    let returned = bench.entries("$pre.mgid").await;
+    let ids = value(&returned[0], bench.field("$pre.mgid", "$MULTICAST_NODE_ID"));
     assert_eq!(ids, Wire::IntArrVal(pb::data_field::IntArray { val: vec![9] }));
     assert_eq!(bench.entries("$pre.node").await.len(), 2);
     assert_eq!(bench.delete(bench.all("$pre.mgid")).await, Ok(()));
@@ -265,8 +272,8 @@ async fn prune_lists_are_set_and_read() {
         with_data(bench.keyed(table, vec![exact(1, &7u16.to_be_bytes())]), 0, ports)
     };
     assert_eq!(bench.modify(entry(&[1, 2])).await, Ok(()));
-    let told = bench.entries(table).await;
-    let ports = value(&told[0], bench.field(table, "$DEV_PORT"));
+    let returned = bench.entries(table).await;
+    let ports = value(&returned[0], bench.field(table, "$DEV_PORT"));
     assert_eq!(ports, Wire::IntArrVal(pb::data_field::IntArray { val: vec![1, 2] }));
     assert_eq!(bench.delete(entry(&[])).await, Ok(()));
     assert!(bench.entries(table).await.is_empty());
@@ -294,10 +301,13 @@ async fn mirror_sessions_are_clone_sessions() {
     assert_eq!(bench.insert(entry(3)).await, Ok(()));
     assert_eq!(bench.insert(entry(3)).await, Err(Code::AlreadyExists));
     assert_eq!(bench.modify(entry(4)).await, Ok(()));
-    let told = bench.entries(table).await;
-    let told = told.iter().find(|e| e.value == entry(4).value).expect("is there");
+    let returned = bench.entries(table).await;
+    let returned = returned.iter().find(|e| e.value == entry(4).value).expect("is there");
     assert_eq!(
-        (number(told, id("$ucast_egress_port")), number(told, id("$max_pkt_len"))),
+        (
+            number(returned, id("$ucast_egress_port")),
+            number(returned, id("$max_pkt_len"))
+        ),
         (4, 128)
     );
     let coalescing = with_data(entry(3), bench.action(table, "$coalescing"), Vec::new());
@@ -307,18 +317,18 @@ async fn mirror_sessions_are_clone_sessions() {
 }
 
 #[tokio::test]
-async fn the_device_says_what_it_is() {
+async fn the_device_configuration_is_read() {
     let bench = Bench::new().await;
     let table = "tf1.dev.device_configuration";
-    let told = bench.read(bench.default_entry(table)).await.expect("is read");
-    assert_eq!(number(&told[0], bench.field(table, "num_pipes")), 1);
-    assert!(told[0].is_default_entry);
+    let returned = bench.read(bench.default_entry(table)).await.expect("is read");
+    assert_eq!(number(&returned[0], bench.field(table, "num_pipes")), 1);
+    assert!(returned[0].is_default_entry);
     let write = with_data(bench.default_entry(table), 0, Vec::new());
     assert_eq!(bench.modify(write).await, Err(Code::Unimplemented));
 }
 
 #[tokio::test]
-async fn what_weir_has_not_is_unimplemented_with_a_reason() {
+async fn unsupported_tables_are_unimplemented_with_a_reason() {
     let bench = Bench::new().await;
     for table in ["tf1.tm.port.sched_cfg", "$pre.ecmp", "$pre.port"] {
         let (_, status) = bench.read_all(vec![Entity::TableEntry(bench.all(table))]).await;

@@ -1,4 +1,4 @@
-//! The packet generators' tables.
+//! Tests of the packet generators' tables.
 
 use crate::common::{Bench, exact, field, number, numbers, stream, value, with_data};
 use crate::replicas::{follows, pair};
@@ -11,7 +11,7 @@ use weir_proto::bfrt_proto::update::Type;
 use weir_server::DataPlane;
 use weir_server::bfrt::Config;
 
-/// A program that sends on whatever the generator makes, but for the six bytes of its header.
+/// A program that forwards generated packets without their six-byte header.
 fn source(second: bool) -> String {
     let (files, ports) = match second {
         false => ("#include <tna.p4>", "68 &&& 0x7f"),
@@ -61,8 +61,8 @@ fn app_key(bench: &Bench, app: u32) -> pb::TableEntry {
     bench.keyed(&table(bench, "app_cfg"), vec![exact(1, &app.to_be_bytes())])
 }
 
-/// An application, with what differs from zero of the fields with 16 or 32 bits; `trigger` with its
-/// own fields.
+/// An application. `fields` are its 16-bit and 32-bit fields that are not zero; `trigger` is its
+/// action, `own` the fields of that.
 fn app(
     bench: &Bench,
     number: u32,
@@ -103,28 +103,28 @@ fn enable(bench: &Bench, number: u32, on: bool) -> pb::TableEntry {
     )
 }
 
-/// Time goes by, and what was sent meanwhile.
+/// Advances the clock and returns the packets sent meanwhile.
 async fn later(bench: &Bench, ns: u64) -> Vec<Vec<u8>> {
-    // What was said to the switch before, such as of a port, it has heard before time goes on.
+    // The switch handles earlier events, such as of a port, before the clock advances.
     bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
     bench.switch.clock().advance(ns);
-    // Whatever the switch is asked for, it first does what is due.
+    // Before any command, the switch executes timers that are due.
     bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
     let sent = bench.switch.take_sent();
     sent.into_iter().map(|o| o.bytes).collect()
 }
 
-/// A port comes up or goes down now, before the clock goes on.
+/// Sets a port up or down, before the clock advances.
 async fn set_port(bench: &Bench, port: u32, up: bool) {
     bench.switch.set_port(port, up);
     bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
 }
 
-/// Triggers, batches and packets.
+/// Counts of triggers, batches and packets.
 async fn counts(bench: &Bench, number_of: u32) -> [u64; 3] {
-    let told = bench.read(app_key(bench, number_of)).await.expect("is read");
+    let returned = bench.read(app_key(bench, number_of)).await.expect("is read");
     ["trigger_counter", "batch_counter", "pkt_counter"]
-        .map(|name| number(&told[0], bench.field(&table(bench, "app_cfg"), name)))
+        .map(|name| number(&returned[0], bench.field(&table(bench, "app_cfg"), name)))
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn a_one_shot_timer_sends_its_packets_once() {
     assert_eq!(later(&bench, 100).await, [[0xde, 0xad, 0xbe, 0xef]]);
     assert!(later(&bench, 1_000_000).await.is_empty());
     assert_eq!(counts(&bench, 3).await, [1, 1, 2]);
-    // Off and on again it is another one.
+    // Disabled and enabled again, it is a new application.
     assert_eq!(bench.modify(enable(&bench, 3, false)).await, Ok(()));
     assert_eq!(bench.modify(enable(&bench, 3, true)).await, Ok(()));
     assert_eq!(later(&bench, 2000).await.len(), 2);
@@ -150,7 +150,7 @@ async fn a_one_shot_timer_sends_its_packets_once() {
 }
 
 #[tokio::test]
-async fn what_p4tg_writes_sends_until_it_is_switched_off() {
+async fn the_configuration_of_p4tg_sends_until_it_is_disabled() {
     let bench = bench().await;
     let enabled = ["recirculation_enable", "pktgen_enable", "pattern_matching_enable"];
     let fields = enabled.map(|name| flag(&bench, "port_cfg", name, true)).to_vec();
@@ -168,7 +168,7 @@ async fn what_p4tg_writes_sends_until_it_is_switched_off() {
     };
     assert_eq!(bench.modify(off()).await, Ok(()));
     assert!(later(&bench, 10_000).await.is_empty());
-    // Counts stay, and begin anew with the next configuration, which says so.
+    // Counts persist. They restart with the next configuration, which sets them.
     assert_eq!(counts(&bench, 1).await, [3, 3, 6]);
     assert_eq!(bench.modify(entry(true)).await, Ok(()));
     assert_eq!(later(&bench, 1100).await.len(), 2);
@@ -191,7 +191,7 @@ async fn a_count_is_set_without_touching_the_timer() {
     assert_eq!(bench.modify(set).await, Ok(()));
     assert_eq!(later(&bench, 250).await.len(), 2);
     assert_eq!(counts(&bench, 1).await, [1, 1, 42]);
-    // The same again changes nothing but what it says of counts.
+    // The same entry again changes nothing but the counts that it sets.
     assert_eq!(bench.modify(entry).await, Ok(()));
     assert_eq!(later(&bench, 850).await.len(), 1);
 }
@@ -215,8 +215,11 @@ async fn each_pipe_has_a_generator() {
     assert_eq!(sent, [[7, 7, 7, 7], [8, 8, 8, 8]]);
     later(&bench, 1000).await;
     assert_eq!(counts(&bench, 0).await, [2, 2, 4], "of all pipes");
-    let told = bench.read(pipe(app_key(&bench, 0), 1)).await.expect("is read");
-    assert_eq!(number(&told[0], bench.field("tf1.pktgen.app_cfg", "pkt_counter")), 2);
+    let returned = bench.read(pipe(app_key(&bench, 0), 1)).await.expect("is read");
+    assert_eq!(
+        number(&returned[0], bench.field("tf1.pktgen.app_cfg", "pkt_counter")),
+        2
+    );
     assert_eq!(
         bench.modify(pipe(enable(&bench, 0, true), 4)).await,
         Err(Code::InvalidArgument)
@@ -226,46 +229,49 @@ async fn each_pipe_has_a_generator() {
 }
 
 #[tokio::test]
-async fn what_was_written_is_read() {
+async fn written_entries_are_read_back() {
     let bench = bench().await;
     let name = "tf1.pktgen.app_cfg";
     let pattern = vec![stream(4, &[0xff, 0, 0, 1]), stream(5, &[0xff; 4])];
     let entry = app(&bench, 5, ("trigger_recirc_pattern", pattern), usual(&bench, true));
     assert_eq!(bench.insert(entry.clone()).await, Ok(()));
-    let told = bench.read(app_key(&bench, 5)).await.expect("is read");
+    let returned = bench.read(app_key(&bench, 5)).await.expect("is read");
     let given = entry.data.expect("has data");
-    assert_eq!(told[0].data.as_ref().map(|d| d.action_id), Some(given.action_id));
+    assert_eq!(returned[0].data.as_ref().map(|d| d.action_id), Some(given.action_id));
     for one in given.fields {
-        assert_eq!(value(&told[0], one.field_id), one.value.expect("is set"));
+        assert_eq!(value(&returned[0], one.field_id), one.value.expect("is set"));
     }
     assert_eq!(bench.entries(name).await.len(), 8);
     assert_eq!(bench.entries("tf1.pktgen.port_cfg").await.len(), 16);
     assert_eq!(bench.modify(generates(&bench, 69)).await, Ok(()));
-    let told = bench.read(port(&bench, 69, Vec::new())).await.expect("is read");
-    let of = |name| value(&told[0], bench.field("tf1.pktgen.port_cfg", name));
+    let returned = bench.read(port(&bench, 69, Vec::new())).await.expect("is read");
+    let of = |name| value(&returned[0], bench.field("tf1.pktgen.port_cfg", name));
     assert_eq!(
         ["pktgen_enable", "pattern_matching_enable", "recirculation_enable"].map(of),
         [true, false, true].map(Wire::BoolVal)
     );
-    // Bytes are given as such or as a list of numbers, and told as such.
+    // Bytes are written as a byte string or as a list of numbers, and read as a byte string.
     let list = with_data(place(&bench, 100, 3), 0, vec![numbers(1, &[4, 5, 6])]);
     assert_eq!(bench.insert(list).await, Ok(()));
-    let told = bench.read(place(&bench, 99, 5)).await.expect("is read");
-    assert_eq!(value(&told[0], 1), Wire::Stream(vec![0, 4, 5, 6, 0].into()));
+    let returned = bench.read(place(&bench, 99, 5)).await.expect("is read");
+    assert_eq!(value(&returned[0], 1), Wire::Stream(vec![0, 4, 5, 6, 0].into()));
     assert_eq!(bench.delete(place(&bench, 100, 2)).await, Ok(()));
-    let told = bench.read(place(&bench, 99, 5)).await.expect("is read");
-    assert_eq!(value(&told[0], 1), Wire::Stream(vec![0, 0, 0, 6, 0].into()));
+    let returned = bench.read(place(&bench, 99, 5)).await.expect("is read");
+    assert_eq!(value(&returned[0], 1), Wire::Stream(vec![0, 0, 0, 6, 0].into()));
     for of in ["app_cfg", "port_cfg", "pkt_buffer"] {
         assert_eq!(bench.delete(bench.all(&table(&bench, of))).await, Ok(()));
     }
-    let told = bench.read(bench.all("tf1.pktgen.pkt_buffer")).await.expect("is read");
-    assert_eq!(value(&told[0], 1), Wire::Stream(vec![0; 16384].into()));
-    let told = bench.read(app_key(&bench, 5)).await.expect("is read");
-    assert_eq!(value(&told[0], bench.field(name, "app_enable")), Wire::BoolVal(false));
+    let returned = bench.read(bench.all("tf1.pktgen.pkt_buffer")).await.expect("is read");
+    assert_eq!(value(&returned[0], 1), Wire::Stream(vec![0; 16384].into()));
+    let returned = bench.read(app_key(&bench, 5)).await.expect("is read");
+    assert_eq!(
+        value(&returned[0], bench.field(name, "app_enable")),
+        Wire::BoolVal(false)
+    );
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_and_changes_nothing() {
+async fn invalid_values_are_refused_and_change_nothing() {
     let bench = bench().await;
     let bad = Err(Code::InvalidArgument);
     assert_eq!(bench.modify(generates(&bench, 67)).await, bad);
@@ -295,9 +301,9 @@ async fn what_does_not_fit_is_refused_and_changes_nothing() {
             .await,
         unable
     );
-    let told = bench.read(app_key(&bench, 1)).await.expect("is read");
+    let returned = bench.read(app_key(&bench, 1)).await.expect("is read");
     assert_eq!(
-        value(&told[0], bench.field("tf1.pktgen.app_cfg", "app_enable")),
+        value(&returned[0], bench.field("tf1.pktgen.app_cfg", "app_enable")),
         Wire::BoolVal(false)
     );
 }
@@ -343,7 +349,7 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
     assert_eq!(bench.modify(entry(taken)).await, Err(Code::Unimplemented));
     let wrap = vec![stream(id("source_port_wrap_max"), &[200])];
     assert_eq!(bench.modify(entry(wrap)).await, Err(Code::InvalidArgument));
-    // A port that goes down, of a mask.
+    // A port of the mask goes down.
     let mask = |ports: u8| {
         let mut bytes = [0; 9];
         bytes[7] = ports;
@@ -351,8 +357,11 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
         with_data(keyed, 0, vec![stream(1, &bytes)])
     };
     assert_eq!(bench.modify(mask(2)).await, Ok(()));
-    let told = bench.read(mask(0)).await.expect("is read");
-    assert_eq!(value(&told[0], 1), Wire::Stream(vec![0, 0, 0, 0, 0, 0, 0, 2, 0].into()));
+    let returned = bench.read(mask(0)).await.expect("is read");
+    assert_eq!(
+        value(&returned[0], 1),
+        Wire::Stream(vec![0, 0, 0, 0, 0, 0, 0, 2, 0].into())
+    );
     let down = ("trigger_port_down", vec![stream(3, &1u32.to_be_bytes())]);
     assert_eq!(bench.insert(app(&bench, 2, down, with(Vec::new()))).await, Ok(()));
     set_port(&bench, 10, false).await;
@@ -366,8 +375,8 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
             .await,
         Ok(())
     );
-    let told = bench.read(app_key(&bench, 4)).await.expect("is read");
-    assert_eq!(value(&told[0], 4), Wire::Stream(vec![0xab; 16].into()));
+    let returned = bench.read(app_key(&bench, 4)).await.expect("is read");
+    assert_eq!(value(&returned[0], 4), Wire::Stream(vec![0xab; 16].into()));
     assert_eq!(bench.entries("tf2.pktgen.port_cfg").await.len(), 32);
 }
 
@@ -387,7 +396,7 @@ async fn of_several_replicas_one_has_timers_and_counts_are_added_up() {
     other.order(Arc::new(|_, _| ())).await.expect("runs");
     assert!(other.take_sent().is_empty(), "the second has no timers");
     assert_eq!(counts(&bench, 1).await, [5, 5, 10]);
-    // Packets that recirculate trigger in the replica where they are.
+    // Recirculated packets trigger in the replica in which they are.
     let looping = [0xff, 0, 0, 1, 0xff];
     for (switch, times) in [(&bench.switch, 1), (&other, 2)] {
         for _ in 0..times {

@@ -1,4 +1,5 @@
-//! Requests that no client of good will makes.
+//! Tests with malformed requests: every one gets an error or a valid answer, and the server keeps
+//! serving.
 
 use crate::common::{Bench, target, update, write_request};
 use tonic::Request;
@@ -8,7 +9,7 @@ use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 
-/// Numbers that are the same on every run.
+/// Random numbers with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -82,7 +83,7 @@ fn odd_field(n: &mut Numbers, ids: &[u32]) -> pb::DataField {
 }
 
 #[tokio::test]
-async fn odd_requests_get_errors_and_the_server_goes_on() {
+async fn malformed_requests_get_errors_and_the_server_keeps_serving() {
     let bench = Bench::new().await;
     let mut n = Numbers(1);
     let tables: Vec<&weir_proto::bfrt_info::Table> = bench.info.tables.iter().chain(&bench.fixed.tables).collect();
@@ -134,11 +135,11 @@ async fn odd_requests_get_errors_and_the_server_goes_on() {
         let _ = bench.write_with(updates, atomicity).await;
         let (responses, _) = bench.read_all(queries).await;
         assert_eq!(responses.len(), 1);
-        let told = responses
+        let returned = responses
             .iter()
             .flat_map(|r| &r.entities)
             .filter_map(|e| e.entity.as_ref());
-        for entity in told {
+        for entity in returned {
             let Entity::TableEntry(entry) = entity else { continue };
             let fields = entry.data.iter().flat_map(|d| &d.fields);
             assert!(

@@ -1,4 +1,4 @@
-//! Limits: each with an error of its own.
+//! Tests of limits, each with an error of its own.
 
 use crate::common::{
     Bench, Client, NAME, Session, compile, exact, field, read_request, source, stream, update, with_data, write_request,
@@ -48,7 +48,7 @@ async fn too_many_updates_entities_and_bytes_are_refused() {
 }
 
 #[tokio::test]
-async fn what_few_of_many_entries_have_is_found_in_steps() {
+async fn a_read_that_selects_few_of_many_entries_takes_several_steps() {
     let config = Config {
         read_chunk: 2,
         ..Config::default()
@@ -81,7 +81,7 @@ async fn what_few_of_many_entries_have_is_found_in_steps() {
     // And the default entry.
     assert_eq!((rare.len(), &rare[0]), (2, &one.expect("is there")[0]));
     assert_eq!(found(usual).await.len(), 199);
-    // Many queries, each of which finds something.
+    // Many queries with one entity each.
     let one = Entity::TableEntry(bench.exact("In.exact_keys", 7));
     let (answers, status) = bench.read_all(vec![one; 3000]).await;
     let entities = answers.iter().map(|a| a.entities.len()).sum::<usize>();
@@ -89,7 +89,7 @@ async fn what_few_of_many_entries_have_is_found_in_steps() {
 }
 
 #[tokio::test]
-async fn what_is_large_besides_the_list_is_refused() {
+async fn large_fields_besides_the_list_are_refused() {
     let bench = Bench::new().await;
     let request = pb::WriteRequest {
         p4_name: "p".repeat(70_000),
@@ -106,7 +106,7 @@ async fn what_is_large_besides_the_list_is_refused() {
         ..Default::default()
     };
     let _client = bench.subscribed(1).await;
-    // What hardware needs may have any length: it is the name that is refused.
+    // Fields for hardware may have any length: it is the name that is refused.
     let request = pb::SetForwardingPipelineConfigRequest {
         client_id: 1,
         config: vec![config],
@@ -117,12 +117,12 @@ async fn what_is_large_besides_the_list_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_that_is_asked_for_many_times_is_told_once() {
+async fn a_field_that_is_selected_many_times_is_returned_once() {
     let bench = Bench::new().await;
     for key in 0..2000 {
         bench.insert(bench.entry(key, key)).await.expect("there is room");
     }
-    let asking = async |times| {
+    let select_repeatedly = async |times| {
         let field = pb::DataField {
             field_id: bench.field("In.exact_keys", "$COUNTER_SPEC_PKTS"),
             value: None,
@@ -134,22 +134,22 @@ async fn a_field_that_is_asked_for_many_times_is_told_once() {
         });
         bench.read_all(vec![Entity::TableEntry(all)]).await
     };
-    let (once, status) = asking(1).await;
+    let (once, status) = select_repeatedly(1).await;
     assert!(status.is_none() && once.iter().map(|r| r.entities.len()).sum::<usize>() >= 2000);
-    // Some 3 MB: looked for in each entry they would keep the switch busy for a minute.
-    assert_eq!(asking(400_000).await.0, once);
-    let (_, status) = asking(600_000).await;
+    // Some 3 MB of fields: searched per entry, they would block the switch for a minute.
+    assert_eq!(select_repeatedly(400_000).await.0, once);
+    let (_, status) = select_repeatedly(600_000).await;
     assert_eq!(
         status.map(|s| s.code()),
         Some(Code::ResourceExhausted),
         "more than 2^20 fields"
     );
-    let (_, status) = asking(2_000_000).await;
+    let (_, status) = select_repeatedly(2_000_000).await;
     assert_eq!(status.map(|s| s.code()), Some(Code::ResourceExhausted));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_beyond_the_budget_are_refused_while_writes_go_on() {
+async fn messages_beyond_the_budget_are_refused_while_writes_succeed() {
     let config = Config {
         max_message_bytes: 4 << 20,
         max_request_bytes: 4 << 20,
@@ -219,7 +219,7 @@ async fn a_batch_that_packets_would_wait_long_for_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_there_counts_in_a_batch_that_packets_wait_for() {
+async fn traversed_entries_count_in_an_atomic_batch() {
     let config = Config {
         max_atomic_updates: 2,
         ..Config::default()
@@ -260,10 +260,10 @@ async fn too_many_updates_to_be_done_at_once_are_refused_before_they_are_looked_
 }
 
 #[tokio::test]
-async fn a_batch_in_many_parts_is_tried_in_order_and_its_only_failure_is_told() {
+async fn a_batch_in_many_pieces_is_tried_in_order_and_its_only_failure_is_reported() {
     let bench = Bench::with(Config::default()).await;
     let of = |ty, key, value| update(ty, Entity::TableEntry(bench.entry(key, value)));
-    // More than are given to the switch at a time, and than there is room for in details.
+    // More updates than are submitted at a time, and more than the details have space for.
     let mut updates: Vec<_> = (0..40_000).map(|n| of(Type::InsertOrModify, 1, n)).collect();
     updates.push(of(Type::Insert, 1, 7));
     updates.push(of(Type::Insert, 2, 7));
@@ -283,7 +283,7 @@ async fn a_batch_in_many_parts_is_tried_in_order_and_its_only_failure_is_told() 
     );
 }
 
-/// A switch that counts its orders.
+/// A switch that counts its commands.
 struct Counted {
     switch: Arc<Standalone>,
     orders: Arc<AtomicUsize>,
@@ -370,14 +370,14 @@ async fn tables_of_the_device_are_read_in_steps() {
         let found: Vec<_> = answers[0].entities.iter().filter_map(|e| e.entity.clone()).collect();
         let whole: Vec<_> = once.iter().cloned().map(Entity::TableEntry).collect();
         assert_eq!(found, [whole.clone(), whole.clone(), whole].concat());
-        // As many as have room in each, the last of which may have more.
+        // The number of entries that a step can hold; the last one may exceed it.
         let of_step = usize::div_ceil(CHUNK, costs);
         assert!(steps >= found.len() / of_step, "{table}: {} in {steps}", found.len());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_answers_have_so_many_bytes_together_until_they_are_taken() {
+async fn long_answers_share_a_byte_budget_until_they_are_sent() {
     let config = Config {
         max_read_bytes: 5 << 20,
         max_answer_bytes: 5 << 20,
@@ -387,7 +387,7 @@ async fn long_answers_have_so_many_bytes_together_until_they_are_taken() {
     let inserts = (0..50_000).map(|k| update(Type::Insert, Entity::TableEntry(bench.entry(k, k))));
     assert!(bench.write(inserts.collect()).await.is_ok());
     let all = || vec![Entity::TableEntry(bench.all(EXACT))];
-    // One that is whole, and not sent yet.
+    // An answer that is complete, and not sent yet.
     let request = read_request(all()).encode_to_vec();
     let request = bfrt_raw::ReadRequest::decode(request.as_slice()).expect("whole");
     let answer = bench.server.read(Request::new(request)).await;
@@ -397,7 +397,7 @@ async fn long_answers_have_so_many_bytes_together_until_they_are_taken() {
     let refused = refused.expect("is refused");
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("answers of all clients"), "{refused}");
-    // Who takes several messages needs none, and who goes away gives it back.
+    // Streamed answers need no permit, and a cancelled answer returns its own.
     let mut several = Request::new(read_request(all()));
     several
         .metadata_mut()

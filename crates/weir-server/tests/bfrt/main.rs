@@ -1,4 +1,4 @@
-//! The BF Runtime server as its clients see it: one module per part of docs/bfrt-compliance.md.
+//! Tests of the BF Runtime server through its RPCs: one module per part of docs/bfrt-compliance.md.
 
 mod batches;
 mod churn;

@@ -1,4 +1,4 @@
-//! A thousand batches of which some updates fail, and a model of what must come of each.
+//! A thousand random batches with failing updates, compared with a model of the expected outcomes.
 
 use crate::common::*;
 use crate::shared::Numbers;
@@ -16,27 +16,27 @@ const MEMBER: u32 = 65539;
 #[derive(Debug, Clone, Copy)]
 enum Op {
     Entry(Type, u32, u32),
-    /// An entry of a table with four places.
+    /// An entry of a table with space for four entries.
     Scoped(Type, u32, u32),
     Member(Type, u32, u32),
-    /// An entry that names a member.
+    /// An entry that references a member.
     Use(Type, u32, u32),
     Register(u32, u32),
     Default(u32),
     /// Removes all entries of the first table.
     Clear,
-    /// Fails whatever the state is; which.
+    /// Fails in any state; the index in `NEVER`.
     Never(usize),
 }
 
-/// What a client should be told: the code, and the message up to weir's own reason.
+/// The expected failure: its code, and its message up to weir's own reason.
 type Failure = (Code, String);
 
-/// What comes of an update: the code beside a canonical one of 0, which says that something was
-/// there already, or a failure.
+/// The outcome of an update: a failure, or `Error::code` of a success, which is not 0 if the entry
+/// existed already.
 type Outcome = Result<i32, Failure>;
 
-/// What is there.
+/// The expected state.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Model {
     entries: BTreeMap<u32, u32>,
@@ -70,7 +70,7 @@ fn fail(ty: Type, table: &str, code: Code) -> Outcome {
     Err((code, format!("{} table:pipe.{table} {}", verb(ty), words(code))))
 }
 
-/// Inserts, modifies or deletes, where there is room.
+/// Inserts, modifies or deletes, within the table size.
 fn change(map: &mut BTreeMap<u32, u32>, ty: Type, key: u32, value: u32, table: &str, room: usize) -> Outcome {
     let is_there = map.contains_key(&key);
     match ty {
@@ -122,13 +122,16 @@ impl Model {
             Op::Member(ty, id, value) => {
                 let user = self.uses.values().any(|m| *m == id);
                 if ty == Type::Delete && self.members.contains_key(&id) && user {
-                    let told = "Action data entry is being referenced by match entries";
-                    return Err((Code::AlreadyExists, format!("{} table:pipe.In.plain {told}", verb(ty))));
+                    let returned = "Action data entry is being referenced by match entries";
+                    return Err((
+                        Code::AlreadyExists,
+                        format!("{} table:pipe.In.plain {returned}", verb(ty)),
+                    ));
                 }
                 change(&mut self.members, ty, id, value, "In.plain", 8)
             }
             Op::Use(ty, key, member) => {
-                // What an entry is to be is looked at before whether it is there.
+                // The action of an entry is checked before its existence.
                 let comes_to_it = match ty {
                     Type::Insert => true,
                     Type::Modify => self.uses.contains_key(&key),
@@ -149,7 +152,7 @@ impl Model {
             }
             Op::Clear => {
                 self.entries.clear();
-                // That the default entry is reset with it is seen, too.
+                // Clearing resets the default entry, too.
                 self.default = None;
                 Ok(0)
             }
@@ -157,21 +160,21 @@ impl Model {
         }
     }
 
-    /// What a batch makes of the state, and what its client is told of every update.
+    /// Applies a batch to the model; returns the expected outcome of every update.
     fn batch(&mut self, ops: &[Op], atomicity: Atomicity) -> Vec<Outcome> {
         if atomicity == Atomicity::ContinueOnError {
             return ops.iter().map(|op| self.apply(*op)).collect();
         }
         let mut after = self.clone();
-        let mut told = Vec::new();
+        let mut returned = Vec::new();
         for op in ops {
-            told.push(after.apply(*op));
-            if told.last().is_some_and(Result::is_err) {
-                return told;
+            returned.push(after.apply(*op));
+            if returned.last().is_some_and(Result::is_err) {
+                return returned;
             }
         }
         *self = after;
-        told
+        returned
     }
 }
 
@@ -209,7 +212,7 @@ fn register(bench: &Bench, index: u32, value: u32) -> pb::TableEntry {
     with_data(bench.keyed("In.last", key), 0, vec![stream(1, &value.to_be_bytes())])
 }
 
-/// The entry, without its data where it is to be deleted.
+/// The entry, without its data if it is to be deleted.
 fn entry_update(ty: Type, mut entry: pb::TableEntry) -> pb::Update {
     if ty == Type::Delete {
         entry.data = None;
@@ -283,7 +286,7 @@ fn key_of(entry: &pb::TableEntry) -> u32 {
     }
 }
 
-/// The state of the server in the model's form; registers that are 0 are left out.
+/// Reads the state of the server in the model's form; registers that are 0 are left out.
 async fn read(bench: &Bench) -> Model {
     let names = ["In.exact_keys", "In.scoped_keys", "In.plain", "In.member_keys"];
     let mut queries: Vec<_> = names.iter().map(|t| Entity::TableEntry(bench.all(t))).collect();
@@ -325,11 +328,11 @@ async fn read(bench: &Bench) -> Model {
 }
 
 #[tokio::test]
-async fn a_thousand_batches_of_mixed_failures_are_told_exactly() {
+async fn a_thousand_batches_of_mixed_failures_are_reported_exactly() {
     let bench = Bench::new().await;
     let mut n = Numbers(5);
     let mut model = Model::default();
-    let mut told_codes = BTreeMap::new();
+    let mut reported_codes = BTreeMap::new();
     for batch in 0..BATCHES {
         let (ops, how) = batch_of(&mut n, batch, random);
         let atomicity = atomicity(how);
@@ -343,23 +346,26 @@ async fn a_thousand_batches_of_mixed_failures_are_told_exactly() {
             Ok(_) => assert_eq!(length, 0, "batch {batch}: {expected:?}"),
             Err(status) => {
                 assert_eq!((status.code(), status.message()), (Code::Unknown, "Write Error Status"));
-                let told = details(&status);
-                assert_eq!(told.len(), length, "batch {batch}: {status:?}");
-                for ((op, told), expected) in ops.iter().zip(&told).zip(&expected) {
+                let returned = details(&status);
+                assert_eq!(returned.len(), length, "batch {batch}: {status:?}");
+                for ((op, returned), expected) in ops.iter().zip(&returned).zip(&expected) {
                     let (code, message) = match expected {
                         Err(failure) => failure,
                         Ok(code) => {
-                            let found = (told.canonical_code, told.code, told.message.is_empty());
+                            let found = (returned.canonical_code, returned.code, returned.message.is_empty());
                             assert_eq!(found, (0, *code, *code == 0), "batch {batch}, {op:?}");
                             continue;
                         }
                     };
-                    assert_eq!(told.canonical_code, *code as i32, "batch {batch}, {op:?}: {told:?}");
-                    // What follows is weir's own reason, of which there is one.
-                    let reason = told.message.strip_prefix(message.as_str());
-                    let is_told = reason.is_some_and(|r| r.starts_with(" (") && r.ends_with(')') && r.len() > 3);
-                    assert!(is_told, "batch {batch}, {op:?}: {told:?}, expected {message}");
-                    *told_codes.entry(told.canonical_code).or_insert(0) += 1;
+                    assert_eq!(
+                        returned.canonical_code, *code as i32,
+                        "batch {batch}, {op:?}: {returned:?}"
+                    );
+                    // The rest is weir's own reason, which must not be empty.
+                    let reason = returned.message.strip_prefix(message.as_str());
+                    let has_reason = reason.is_some_and(|r| r.starts_with(" (") && r.ends_with(')') && r.len() > 3);
+                    assert!(has_reason, "batch {batch}, {op:?}: {returned:?}, expected {message}");
+                    *reported_codes.entry(returned.canonical_code).or_insert(0) += 1;
                 }
             }
         }
@@ -371,10 +377,10 @@ async fn a_thousand_batches_of_mixed_failures_are_told_exactly() {
             "after batch {batch}, {atomicity:?}: {ops:?}"
         );
     }
-    // Every kind of failure has been among them.
+    // Every kind of failure has occurred.
     assert_eq!(
-        told_codes.keys().copied().collect::<Vec<_>>(),
+        reported_codes.keys().copied().collect::<Vec<_>>(),
         [3, 5, 6, 8, 12],
-        "{told_codes:?}"
+        "{reported_codes:?}"
     );
 }

@@ -1,23 +1,23 @@
-//! What clients are told without asking: digests, idle entries, ports.
+//! Tests of notifications: digests, idle entries, port status.
 
 use crate::common::{Bench, Session, exact, field, numbers, stream, text, with_data};
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::data_field::Value as Wire;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::idle_timeout_notification::NotificationType;
-use weir_proto::bfrt_proto::stream_message_response::Update as Told;
+use weir_proto::bfrt_proto::stream_message_response::Update as Notification;
 use weir_proto::bfrt_proto::table_attribute::Attribute;
 use weir_proto::bfrt_proto::update::Type;
 
 #[tokio::test]
 async fn digests_begin_with_the_bond_and_all_their_fields_are_bytes() {
     let bench = Bench::new().await;
-    bench.ask(7, 0, 1);
+    bench.answer_to_packet(7, 0, 1);
     let mut session = bench.bound(7).await;
-    assert!(session.is_silent().await, "what came before nobody has asked for");
-    bench.ask(7, 0, 0x1234);
+    assert!(session.is_silent().await, "digests from before the subscription are not sent");
+    bench.answer_to_packet(7, 0, 0x1234);
     let list = match session.next().await {
-        Ok(Told::Digest(list)) => list,
+        Ok(Notification::Digest(list)) => list,
         other => panic!("{other:?} is no digest"),
     };
     assert_eq!((list.digest_id, list.list_id), (bench.info.learn_filters[0].id, 0));
@@ -33,13 +33,13 @@ async fn digests_begin_with_the_bond_and_all_their_fields_are_bytes() {
 }
 
 #[tokio::test]
-async fn who_has_not_asked_for_digests_gets_none() {
+async fn clients_without_a_digest_subscription_get_none() {
     let bench = Bench::new().await;
     let mut session = Session::open(&bench.client, 7).await;
     session.subscribe(pb::subscribe::Notifications::default()).await;
-    assert!(matches!(session.next().await, Ok(Told::Subscribe(_))));
+    assert!(matches!(session.next().await, Ok(Notification::Subscribe(_))));
     bench.bind(7, crate::common::NAME).await.expect("is bound");
-    bench.ask(7, 0, 1);
+    bench.answer_to_packet(7, 0, 1);
     assert!(session.is_silent().await);
 }
 
@@ -57,7 +57,7 @@ fn idle(bench: &Bench, mode: pb::idle_table::IdleTableMode, enable: bool) -> pb:
 }
 
 #[tokio::test]
-async fn an_entry_that_no_packet_hits_is_told_of_once_and_again_after_it_was_hit() {
+async fn an_idle_entry_is_reported_once_and_again_after_a_hit() {
     use pb::idle_table::IdleTableMode::{IdleTableNotifyMode, IdleTablePollMode};
     let bench = Bench::new().await;
     let mut session = bench.bound(7).await;
@@ -73,14 +73,14 @@ async fn an_entry_that_no_packet_hits_is_told_of_once_and_again_after_it_was_hit
     bench.switch.clock().advance(400_000_000);
     assert!(
         session.is_silent().await,
-        "nobody has said that idle entries are told of"
+        "idle notifications are not enabled"
     );
     let set = |attribute| bench.one(Type::Insert, Entity::TableAttribute(attribute));
     assert_eq!(set(idle(&bench, IdleTablePollMode, true)).await, Ok(()));
     assert!(session.is_silent().await);
     assert_eq!(set(idle(&bench, IdleTableNotifyMode, true)).await, Ok(()));
     let mut next = async || match session.next().await {
-        Ok(Told::IdleTimeoutNotification(notice)) => notice,
+        Ok(Notification::IdleTimeoutNotification(notice)) => notice,
         other => panic!("{other:?} is no idle entry"),
     };
     let notice = next().await;
@@ -88,7 +88,7 @@ async fn an_entry_that_no_packet_hits_is_told_of_once_and_again_after_it_was_hit
     let key = bench.exact("In.timed_keys", 5);
     assert_eq!(notice.table_entry, Some(key), "its key and nothing else");
     assert!(notice.target.is_some());
-    assert_eq!(bench.ask(9, 0, 5), Some(1));
+    assert_eq!(bench.answer_to_packet(9, 0, 5), Some(1));
     assert_eq!(next().await.r#type, i32::from(NotificationType::EntryActive));
     bench.switch.clock().advance(400_000_000);
     assert_eq!(next().await.r#type, i32::from(NotificationType::EntryIdle));
@@ -107,9 +107,9 @@ async fn an_entry_that_no_packet_hits_is_told_of_once_and_again_after_it_was_hit
 }
 
 #[tokio::test]
-async fn ports_that_come_up_or_go_down_are_told_of_when_the_attribute_says_so() {
+async fn port_status_is_reported_if_the_attribute_enables_it() {
     let bench = Bench::new().await;
-    // Bound to nothing: ports are the device's.
+    // An unbound client: ports belong to the device.
     let mut session = bench.subscribed(7).await;
     let port = |enabled: bool| {
         let fields = vec![
@@ -127,7 +127,9 @@ async fn ports_that_come_up_or_go_down_are_told_of_when_the_attribute_says_so() 
     };
     assert_eq!(bench.one(Type::Insert, Entity::TableAttribute(attribute)).await, Ok(()));
     let mut next = async || match session.next().await {
-        Ok(Told::PortStatusChangeNotification(notice)) => (notice.table_entry.and_then(|e| e.value), notice.port_up),
+        Ok(Notification::PortStatusChangeNotification(notice)) => {
+            (notice.table_entry.and_then(|e| e.value), notice.port_up)
+        }
         other => panic!("{other:?} is no port"),
     };
     let key = bench.keyed("$PORT", vec![exact(1, &3u32.to_be_bytes())]).value;
@@ -139,7 +141,7 @@ async fn ports_that_come_up_or_go_down_are_told_of_when_the_attribute_says_so() 
     assert_eq!(next().await, (key, false));
 }
 
-/// What one protocol writes the other reads.
+/// Each protocol reads the entries that the other wrote.
 #[tokio::test]
 async fn p4runtime_sees_the_same_state() {
     use weir_proto::p4::v1 as p4;
@@ -212,9 +214,9 @@ async fn p4runtime_sees_the_same_state() {
         .iter()
         .filter_map(|t| t.preamble.as_ref())
         .find(|p| p.name == "In.ternary_keys");
-    let told = read(ternary_id.expect("is there").id).await;
-    assert_eq!(told[0].priority, i32::MAX, "0 wins here, the largest number there");
-    // Nodes and groups are one state, too: P4Runtime shows copies.
+    let returned = read(ternary_id.expect("is there").id).await;
+    assert_eq!(returned[0].priority, i32::MAX, "0 wins here, the largest number there");
+    // Nodes and groups are shared state, too: P4Runtime shows them as replicas.
     let node = with_data(
         bench.keyed("$pre.node", vec![exact(1, &9u32.to_be_bytes())]),
         0,
@@ -243,14 +245,14 @@ async fn p4runtime_sees_the_same_state() {
         }],
         ..p4::ReadRequest::default()
     };
-    let told = client
+    let returned = client
         .read(request)
         .await
         .expect("is read")
         .into_inner()
         .message()
         .await;
-    assert_eq!(told.expect("is read").map_or(0, |r| r.entities.len()), 1);
+    assert_eq!(returned.expect("is read").map_or(0, |r| r.entities.len()), 1);
 }
 
 #[tokio::test]
@@ -294,7 +296,7 @@ async fn a_program_that_p4runtime_loads_is_this_servers_too() {
     client.set_forwarding_pipeline_config(set).await.expect("is loaded");
     for expected in [0, 1] {
         match session.next().await {
-            Ok(Told::SetForwardingPipelineConfigResponse(n)) => {
+            Ok(Notification::SetForwardingPipelineConfigResponse(n)) => {
                 assert_eq!(n.set_forwarding_pipeline_config_response_type, expected);
             }
             other => panic!("{other:?} is no notice of a program"),

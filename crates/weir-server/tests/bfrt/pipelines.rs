@@ -1,4 +1,4 @@
-//! Programs: what is told of them, and how others take their place.
+//! Tests of programs: reading them back, verifying, binding and replacing them.
 
 use crate::common::{Bench, NAME, source};
 use tonic::Code;
@@ -6,7 +6,7 @@ use weir_proto::bfrt_info::BfrtInfo;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::forwarding_pipeline_config::Profile;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
-use weir_proto::bfrt_proto::stream_message_response::Update as Told;
+use weir_proto::bfrt_proto::stream_message_response::Update as Notification;
 
 const STARTED: i32 = 0;
 const FINISHED: i32 = 1;
@@ -28,7 +28,7 @@ fn config(name: &str, context: &[u8], binary: &[u8]) -> Vec<pb::ForwardingPipeli
 
 async fn notice(session: &mut crate::common::Session) -> i32 {
     match session.next().await {
-        Ok(Told::SetForwardingPipelineConfigResponse(n)) => n.set_forwarding_pipeline_config_response_type,
+        Ok(Notification::SetForwardingPipelineConfigResponse(n)) => n.set_forwarding_pipeline_config_response_type,
         other => panic!("{other:?} is no notice of a program"),
     }
 }
@@ -36,14 +36,14 @@ async fn notice(session: &mut crate::common::Session) -> i32 {
 #[tokio::test]
 async fn the_program_and_the_device_are_described() {
     let bench = Bench::new().await;
-    let told = bench.config().await;
-    assert_eq!((told.config.len(), told.config[0].p4_name.as_str()), (1, NAME));
+    let returned = bench.config().await;
+    assert_eq!((returned.config.len(), returned.config[0].p4_name.as_str()), (1, NAME));
     assert!(bench.info.table("pipe.In.exact_keys").is_some() && bench.fixed.table("$PORT").is_some());
     assert_eq!(bench.info.learn_filters.len(), 1);
 }
 
 #[tokio::test]
-async fn a_new_program_clears_the_state_and_everybody_is_told() {
+async fn a_new_program_clears_the_state_and_notifies_all_clients() {
     let bench = Bench::new().await;
     let mut bound = bench.bound(7).await;
     let mut other = bench.subscribed(8).await;
@@ -60,11 +60,11 @@ async fn a_new_program_clears_the_state_and_everybody_is_told() {
         assert_eq!((notice(session).await, notice(session).await), (STARTED, FINISHED));
     }
     assert!(bench.entries("In.exact_keys").await.is_empty());
-    assert_eq!(bench.ask(1, 0, 1), Some(0));
-    // The program is there as before, and so is the bond.
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(0));
+    // The program is unchanged, and so is the binding.
     assert_eq!(bench.bind(8, NAME).await, Err(Code::AlreadyExists));
-    let told = bench.config().await;
-    let profile = &told.config[0].profiles[0];
+    let returned = bench.config().await;
+    let profile = &returned.config[0].profiles[0];
     assert_eq!(
         (profile.context.as_ref(), profile.binary.as_ref()),
         (&b"{}"[..], &[0xff, 1][..])
@@ -72,7 +72,7 @@ async fn a_new_program_clears_the_state_and_everybody_is_told() {
 }
 
 #[tokio::test]
-async fn a_program_of_another_name_takes_bonds_away() {
+async fn a_program_of_another_name_ends_bindings() {
     let bench = Bench::new().await;
     let mut session = bench.bound(7).await;
     let set = bench.set(
@@ -91,16 +91,18 @@ async fn a_program_of_another_name_takes_bonds_away() {
 }
 
 #[tokio::test]
-async fn what_was_told_can_be_given_back() {
+async fn a_config_that_was_read_can_be_set_again() {
     let bench = Bench::new().await;
     assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
-    let told = bench.config().await.config;
+    let returned = bench.config().await.config;
     assert_eq!(
-        bench.set(7, Action::VerifyAndWarmInitBeginAndEnd, told.clone()).await,
+        bench
+            .set(7, Action::VerifyAndWarmInitBeginAndEnd, returned.clone())
+            .await,
         Ok(FINISHED)
     );
     assert!(bench.entries("In.exact_keys").await.is_empty());
-    assert_eq!(bench.config().await.config, told);
+    assert_eq!(bench.config().await.config, returned);
 }
 
 #[tokio::test]
@@ -118,7 +120,7 @@ async fn between_begin_and_end_requests_are_about_the_new_program() {
     assert_eq!((begin, notice(&mut session).await), (Ok(STARTED), STARTED));
     assert!(bench.entries("In.exact_keys").await.is_empty());
     assert_eq!(bench.insert(bench.entry(1, 5)).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), Some(2), "packets meet the old one");
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(2), "packets meet the old one");
     let with_config = bench.set(7, Action::WarmInitEnd, config(NAME, b"", b"")).await;
     assert_eq!(with_config, Err(Code::InvalidArgument));
     assert_eq!(
@@ -128,7 +130,7 @@ async fn between_begin_and_end_requests_are_about_the_new_program() {
         ),
         (Ok(FINISHED), FINISHED)
     );
-    assert_eq!(bench.ask(1, 0, 1), Some(5));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(5));
     assert_eq!(
         bench.set(7, Action::WarmInitEnd, Vec::new()).await,
         Err(Code::InvalidArgument)
@@ -151,7 +153,7 @@ async fn reconciling_keeps_the_state_of_the_program_before() {
         bench.set(7, Action::ReconcileAndWarmInitEnd, Vec::new()).await,
         Ok(FINISHED)
     );
-    assert_eq!(bench.ask(1, 0, 1), Some(2));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(2));
 }
 
 #[tokio::test]
@@ -175,7 +177,7 @@ async fn verifying_changes_nothing_and_refuses_what_cannot_run() {
     let mut no_json = config(NAME, b"", b"");
     no_json[0].bfruntime_info = b"{".to_vec().into();
     assert_eq!(bench.set(7, Action::Verify, no_json).await, Err(Code::InvalidArgument));
-    assert_eq!(bench.ask(1, 0, 1), Some(2));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(2));
 }
 
 #[tokio::test]
@@ -190,12 +192,12 @@ async fn a_device_without_a_program_has_its_own_tables() {
     let server = BfRuntime::on(&device, Config::default());
     tokio::spawn(bfrt::serve_on(server, listener, std::future::pending()));
     let mut client = crate::common::connect(address).await;
-    let told = client
+    let returned = client
         .get_forwarding_pipeline_config(pb::GetForwardingPipelineConfigRequest::default())
         .await;
-    let told = told.expect("a config").into_inner();
-    assert!(told.config.is_empty());
-    let device = told.non_p4_config.expect("always there").bfruntime_info;
+    let returned = returned.expect("a config").into_inner();
+    assert!(returned.config.is_empty());
+    let device = returned.non_p4_config.expect("always there").bfruntime_info;
     let info = BfrtInfo::from_json(std::str::from_utf8(&device).expect("UTF-8")).expect("a description");
     assert!(info.table("$PORT").is_some());
 }

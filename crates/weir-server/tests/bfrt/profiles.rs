@@ -1,4 +1,4 @@
-//! Action profiles and selectors.
+//! Tests of action profiles and selectors.
 
 use crate::common::{Bench, exact, flags, number, numbers, stream, value, with_data};
 use tonic::Code;
@@ -42,11 +42,11 @@ async fn entries_name_members_which_cannot_go_before_them() {
         Err(Code::AlreadyExists)
     );
     assert_eq!(bench.insert(entry()).await, Ok(()));
-    assert_eq!(bench.ask(12, 0, 1), Some(50));
+    assert_eq!(bench.answer_to_packet(12, 0, 1), Some(50));
     assert_eq!(bench.modify(member(&bench, "In.plain", 5, 52)).await, Ok(()));
-    assert_eq!(bench.ask(12, 0, 1), Some(52));
-    let told = bench.entries("In.member_keys").await;
-    assert_eq!(number(&told[0], MEMBER), 5);
+    assert_eq!(bench.answer_to_packet(12, 0, 1), Some(52));
+    let returned = bench.entries("In.member_keys").await;
+    assert_eq!(number(&returned[0], MEMBER), 5);
     let key = || bench.keyed("In.plain", vec![exact(MEMBER, &5u32.to_be_bytes())]);
     let refused = bench
         .write(vec![crate::common::update(Type::Delete, Entity::TableEntry(key()))])
@@ -83,7 +83,7 @@ async fn groups_have_members_of_which_some_may_be_off() {
     );
     assert_eq!(bench.insert(refers(&bench, "In.group_keys", 1, GROUP, 7)).await, Ok(()));
     for port in 0..8 {
-        assert_eq!(bench.ask(13, port, 1), Some(20), "member 1 is off");
+        assert_eq!(bench.answer_to_packet(13, port, 1), Some(20), "member 1 is off");
     }
     let asked = bench.keyed(
         "In.selector_get_member",
@@ -98,27 +98,27 @@ async fn groups_have_members_of_which_some_may_be_off() {
             ),
         ],
     );
-    let told = bench.read(asked).await.expect("is told");
+    let returned = bench.read(asked).await.expect("is read");
     assert_eq!(
-        number(&told[0], bench.field("In.selector_get_member", "$ACTION_MEMBER_ID")),
+        number(&returned[0], bench.field("In.selector_get_member", "$ACTION_MEMBER_ID")),
         2
     );
-    let told = bench.read(group(&bench, 7, Vec::new())).await.expect("is read");
+    let returned = bench.read(group(&bench, 7, Vec::new())).await.expect("is read");
     assert_eq!(
-        value(&told[0], MEMBER),
+        value(&returned[0], MEMBER),
         Wire::IntArrVal(pb::data_field::IntArray { val: vec![1, 2] })
     );
     let status = bench.field("In.selector", "$ACTION_MEMBER_STATUS");
     assert_eq!(
-        value(&told[0], status),
+        value(&returned[0], status),
         Wire::BoolArrVal(pb::data_field::BoolArray { val: vec![false, true] })
     );
     assert_eq!(bench.modify(group(&bench, 7, members(&[1], &[true]))).await, Ok(()));
-    assert_eq!(bench.ask(13, 0, 1), Some(10));
+    assert_eq!(bench.answer_to_packet(13, 0, 1), Some(10));
 }
 
 #[tokio::test]
-async fn members_are_added_to_groups_and_taken_away() {
+async fn members_are_added_to_groups_and_removed() {
     let bench = Bench::new().await;
     for id in 1..=3 {
         assert_eq!(bench.insert(member(&bench, "In.profile", id, id * 10)).await, Ok(()));
@@ -138,8 +138,8 @@ async fn members_are_added_to_groups_and_taken_away() {
         bench.one(Type::ModifyInc, Entity::TableEntry(entry)).await
     };
     let members = async || {
-        let told = bench.read(group(&bench, 7, Vec::new())).await.expect("is read");
-        match value(&told[0], MEMBER) {
+        let returned = bench.read(group(&bench, 7, Vec::new())).await.expect("is read");
+        match value(&returned[0], MEMBER) {
             Wire::IntArrVal(list) => list.val,
             other => panic!("{other:?} is no list"),
         }
@@ -150,7 +150,7 @@ async fn members_are_added_to_groups_and_taken_away() {
     assert_eq!(members().await, [2]);
     assert_eq!(change(&[3], true).await, Err(Code::NotFound));
     assert_eq!(change(&[9], false).await, Err(Code::NotFound));
-    // A member in a group cannot go.
+    // A member of a group cannot be deleted.
     let key = bench.keyed("In.profile", vec![exact(MEMBER, &2u32.to_be_bytes())]);
     assert_eq!(bench.delete(key).await, Err(Code::AlreadyExists));
     assert_eq!(bench.delete(bench.all("In.selector")).await, Ok(()));
@@ -184,5 +184,5 @@ async fn an_entry_has_a_member_or_a_group() {
         bench.delete(group(&bench, 7, Vec::new())).await,
         Err(Code::AlreadyExists)
     );
-    assert_eq!(bench.ask(13, 0, 1), Some(10));
+    assert_eq!(bench.answer_to_packet(13, 0, 1), Some(10));
 }

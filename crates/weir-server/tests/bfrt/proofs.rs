@@ -1,5 +1,5 @@
-//! Several clients and packets at a time: no packet and no read meets half of a batch, and batches
-//! have one order.
+//! Tests with concurrent clients and packets: no packet and no Read sees half of a batch, and
+//! batches have one order.
 
 use crate::common::*;
 use crate::shared::batches::How;
@@ -38,8 +38,8 @@ fn of_lpm(bench: &Bench, key: u16, value: u32) -> pb::TableEntry {
     )
 }
 
-/// Everything that gives the five answers of a packet. Those of the ternary table are removed and
-/// added with another priority.
+/// All updates that give the five answers of a packet. Entries of the ternary table are deleted and
+/// inserted with another priority.
 fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
     let ty = if is_first { Type::Insert } else { Type::Modify };
     let with = |ty, entry| update(ty, Entity::TableEntry(entry));
@@ -84,14 +84,14 @@ fn flip(bench: &Bench, value: u32, is_first: bool) -> Vec<pb::Update> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_packet_of_ten_thousand_meets_a_mixture_of_two_batches() {
+async fn no_packet_of_ten_thousand_sees_a_mixture_of_two_batches() {
     let bench = Bench::of(FLIPS, Config::default(), Clone::clone).await;
     let first = bench.write_with(flip(&bench, 1, true), atomicity(How::Atomic));
     first.await.expect("is new");
     let flipped = async |value, how, fails| {
         let mut batch = flip(&bench, value, false);
         if fails {
-            // At its very end, when everything else is done.
+            // Executed last, after all else.
             batch.push(update(Type::Insert, Entity::TableEntry(of_exact(&bench, 1, 0))));
         }
         let length = batch.len();
@@ -106,7 +106,7 @@ async fn no_packet_of_ten_thousand_meets_a_mixture_of_two_batches() {
     proofs::packets_meet_whole_batches(&bench.switch, flipped).await;
 }
 
-/// A batch that writes a value to entries of two tables.
+/// A batch that writes one value to entries of two tables.
 fn cells(bench: &Bench, value: u32, ty: Type) -> Vec<pb::Update> {
     let entry = |cell| match cell % 2 {
         0 => of_exact(bench, cell, value),
@@ -142,7 +142,7 @@ impl Cells for Bench {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_of_several_clients_have_one_order_and_reads_show_whole_ones() {
-    // Reads take many steps, so that writes could come in between, or one.
+    // Reads of many steps, between which writes could be executed, or of one.
     for read_chunk in [8, 1024] {
         let config = Config {
             read_chunk,

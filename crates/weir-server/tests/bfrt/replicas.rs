@@ -1,6 +1,6 @@
-//! Two replicas of a switch, as workers have them: what one counts is added to what the other does.
+//! Tests with two replicas of a switch, as workers have them: counts are summed over replicas.
 
-use crate::common::{Bench, number, question, source, update};
+use crate::common::{Bench, number, query_packet, source, update};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use weir_ir::Program;
@@ -10,7 +10,7 @@ use weir_server::bfrt::Config;
 use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, Standalone};
 use weir_switch::Switch;
 
-/// The switch and a replica of it, which has no timers, as workers have it.
+/// A switch and a replica without timers.
 struct Pair {
     first: Arc<Standalone>,
     second: Arc<Standalone>,
@@ -20,7 +20,7 @@ fn numbered(order: Order, number: usize) -> Order {
     Arc::new(move |_, switch: &mut Switch| order(number, switch))
 }
 
-/// Makes a switch one that has no timers.
+/// Turns a switch into a replica without timers.
 pub fn follows(switch: &mut Switch) {
     if let Ok(generators) = switch.generators_mut() {
         generators.set_leader(false);
@@ -68,7 +68,7 @@ impl DataPlane for Pair {
     }
 }
 
-/// A bench of a pair that reads so many entries in a step, and the second of the pair.
+/// A bench of such a pair that reads `read_chunk` entries per step, and its second switch.
 pub async fn pair(source: &str, read_chunk: usize) -> (Bench, Arc<Standalone>) {
     let config = Config {
         read_chunk,
@@ -89,17 +89,17 @@ pub async fn pair(source: &str, read_chunk: usize) -> (Bench, Arc<Standalone>) {
 const TABLE: &str = "In.exact_keys";
 
 #[tokio::test]
-async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
+async fn counters_of_entries_are_summed_over_replicas() {
     let (bench, other) = pair(&source(), 3).await;
     for key in 1..=8 {
         assert_eq!(bench.insert(bench.entry(key, 100)).await, Ok(()));
     }
     for key in 1..=8_u32 {
         for _ in 0..key {
-            let _ = bench.switch.send(1, &question(1, 0, key));
+            let _ = bench.switch.send(1, &query_packet(1, 0, key));
         }
         for _ in 0..300 * key {
-            let _ = other.send(1, &question(1, 0, key));
+            let _ = other.send(1, &query_packet(1, 0, key));
         }
     }
     let packets = bench.field(TABLE, "$COUNTER_SPEC_PKTS");
@@ -112,7 +112,7 @@ async fn counters_of_entries_are_the_sum_of_what_replicas_have() {
         301 * (64 + 4),
         "with the frame check sequence"
     );
-    // One entry is read as a message of its own.
+    // A single entry is read as a message of its own.
     let one = bench.read(bench.exact(TABLE, 3)).await.expect("is there");
     assert_eq!(number(&one[0], packets), 903);
 }
@@ -124,8 +124,8 @@ async fn counters_are_added_up_in_steps_of_many_entries() {
     let written = bench.write((0..2000).map(insert).collect()).await;
     assert!(written.is_ok(), "{written:?}");
     for key in 0..2000 {
-        let _ = bench.switch.send(1, &question(1, 0, key));
-        let _ = other.send(1, &question(1, 0, key));
+        let _ = bench.switch.send(1, &query_packet(1, 0, key));
+        let _ = other.send(1, &query_packet(1, 0, key));
     }
     let packets = bench.field(TABLE, "$COUNTER_SPEC_PKTS");
     let entries = bench.entries(TABLE).await;

@@ -1,4 +1,4 @@
-//! Counters, meters, registers, filters, value sets, port metadata.
+//! Tests of counters, meters, registers, filters, value sets and port metadata.
 
 use crate::common::{Bench, exact, field, number, stream, ternary, text, value, with_data};
 use tonic::Code;
@@ -29,14 +29,14 @@ async fn counters_are_set_counted_and_cleared_and_their_cells_not_deleted() {
     );
     let set = cell(&bench, table, 5, vec![wide(packets, 100)]);
     assert_eq!(bench.insert(set).await, Ok(()));
-    bench.ask(5, 0, 0);
+    bench.answer_to_packet(5, 0, 0);
     let read = async || {
-        let told = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
-        (number(&told[0], bytes), number(&told[0], packets))
+        let returned = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
+        (number(&returned[0], bytes), number(&returned[0], packets))
     };
     assert_eq!(read().await, (64 + 4, 101), "with the frame check sequence");
-    let told = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
-    assert!(matches!(value(&told[0], bytes), Wire::Stream(b) if b.len() == 8));
+    let returned = bench.read(cell(&bench, table, 5, Vec::new())).await.expect("is read");
+    assert!(matches!(value(&returned[0], bytes), Wire::Stream(b) if b.len() == 8));
     assert_eq!(
         bench.delete(cell(&bench, table, 5, Vec::new())).await,
         Err(Code::Unimplemented)
@@ -56,20 +56,20 @@ async fn meters_have_no_limit_at_first_and_then_those_that_are_set() {
     let id = |name| bench.field(table, name);
     let (cir, pir) = (id("$METER_SPEC_CIR_KBPS"), id("$METER_SPEC_PIR_KBPS"));
     let (cbs, pbs) = (id("$METER_SPEC_CBS_KBITS"), id("$METER_SPEC_PBS_KBITS"));
-    let told = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
-    assert_eq!(number(&told[0], cir), u64::MAX);
-    assert_eq!(bench.ask(8, 3, 0), Some(0), "green");
+    let returned = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
+    assert_eq!(number(&returned[0], cir), u64::MAX);
+    assert_eq!(bench.answer_to_packet(8, 3, 0), Some(0), "green");
     let none = vec![wide(cir, 0), wide(pir, 0), wide(cbs, 0), wide(pbs, 0)];
     assert_eq!(bench.insert(cell(&bench, table, 3, none)).await, Ok(()));
-    assert_eq!(bench.ask(8, 3, 0), Some(3), "red");
+    assert_eq!(bench.answer_to_packet(8, 3, 0), Some(3), "red");
     assert_eq!(
         bench
             .modify(cell(&bench, table, 3, vec![wide(cir, 1_000_000), wide(cbs, 1000)]))
             .await,
         Ok(())
     );
-    let told = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
-    let found = [cir, pir, cbs, pbs].map(|id| number(&told[0], id));
+    let returned = bench.read(cell(&bench, table, 3, Vec::new())).await.expect("is read");
+    let found = [cir, pir, cbs, pbs].map(|id| number(&returned[0], id));
     assert_eq!(found, [1_000_000, 0, 1000, 0]);
 }
 
@@ -81,9 +81,9 @@ async fn direct_resources_are_data_of_entries() {
     let mut entry = bench.entry(1, 2);
     entry.data.as_mut().expect("has data").fields.push(wide(packets, 40));
     assert_eq!(bench.insert(entry).await, Ok(()));
-    bench.ask(1, 0, 1);
+    bench.answer_to_packet(1, 0, 1);
     assert_eq!(number(&bench.entries(table).await[0], packets), 41);
-    // Without an action only they are changed.
+    // Without an action, only these fields change.
     assert_eq!(
         bench
             .modify(with_data(bench.exact(table, 1), 0, vec![wide(packets, 7)]))
@@ -91,7 +91,10 @@ async fn direct_resources_are_data_of_entries() {
         Ok(())
     );
     assert_eq!(
-        (number(&bench.entries(table).await[0], packets), bench.ask(1, 0, 1)),
+        (
+            number(&bench.entries(table).await[0], packets),
+            bench.answer_to_packet(1, 0, 1)
+        ),
         (7, Some(2))
     );
 
@@ -107,7 +110,7 @@ async fn direct_resources_are_data_of_entries() {
     fields.extend(limits.map(|name| wide(bench.field(table, name), 0)));
     let entry = with_data(bench.keyed(table, key), bench.action(table, "answer_metered"), fields);
     assert_eq!(bench.insert(entry).await, Ok(()));
-    assert_eq!(bench.ask(3, 0, 1), Some(13), "red is 3");
+    assert_eq!(bench.answer_to_packet(3, 0, 1), Some(13), "red is 3");
 }
 
 #[tokio::test]
@@ -119,16 +122,16 @@ async fn registers_are_read_and_written_by_their_fields() {
             .await,
         Ok(())
     );
-    assert_eq!(bench.ask(5, 3, 77), Some(9));
-    let told = bench
+    assert_eq!(bench.answer_to_packet(5, 3, 77), Some(9));
+    let returned = bench
         .read(cell(&bench, "In.last", 3, Vec::new()))
         .await
         .expect("is read");
-    // One field per pipe, of which there is one.
+    // One field per pipe, and there is one pipe.
     assert_eq!(
         (
-            told[0].data.as_ref().expect("has data").fields.len(),
-            number(&told[0], 1)
+            returned[0].data.as_ref().expect("has data").fields.len(),
+            number(&returned[0], 1)
         ),
         (1, 77)
     );
@@ -144,15 +147,15 @@ async fn registers_are_read_and_written_by_their_fields() {
             .await,
         Ok(())
     );
-    assert_eq!(bench.ask(6, 2, 0), Some(4));
-    let told = bench
+    assert_eq!(bench.answer_to_packet(6, 2, 0), Some(4));
+    let returned = bench
         .read(cell(&bench, "In.pairs", 2, Vec::new()))
         .await
         .expect("is read");
-    assert_eq!((number(&told[0], 1), number(&told[0], 2)), (4, 6));
+    assert_eq!((number(&returned[0], 1), number(&returned[0], 2)), (4, 6));
     assert_eq!(bench.entries("In.pairs").await.len(), 16);
     assert_eq!(bench.delete(bench.all("In.pairs")).await, Ok(()));
-    assert_eq!(bench.ask(6, 2, 0), Some(3), "the program's initial value");
+    assert_eq!(bench.answer_to_packet(6, 2, 0), Some(3), "the program's initial value");
     let long = cell(&bench, "In.last", 3, vec![stream(1, &[9])]);
     assert_eq!(bench.insert(long).await, Err(Code::InvalidArgument));
 }
@@ -160,14 +163,14 @@ async fn registers_are_read_and_written_by_their_fields() {
 #[tokio::test]
 async fn a_register_parameter_is_a_default_entry() {
     let bench = Bench::new().await;
-    assert_eq!(bench.ask(16, 1, 0), Some(5));
+    assert_eq!(bench.answer_to_packet(16, 1, 0), Some(5));
     let step = |value: u32| with_data(bench.default_entry("In.step"), 0, vec![stream(1, &value.to_be_bytes())]);
     assert_eq!(bench.modify(step(100)).await, Ok(()));
-    assert_eq!(bench.ask(16, 1, 0), Some(105));
-    let told = bench.read(bench.default_entry("In.step")).await.expect("is read");
-    assert_eq!((told[0].is_default_entry, number(&told[0], 1)), (true, 100));
+    assert_eq!(bench.answer_to_packet(16, 1, 0), Some(105));
+    let returned = bench.read(bench.default_entry("In.step")).await.expect("is read");
+    assert_eq!((returned[0].is_default_entry, number(&returned[0], 1)), (true, 100));
     assert_eq!(bench.delete(bench.default_entry("In.step")).await, Ok(()));
-    assert_eq!(bench.ask(16, 1, 0), Some(110));
+    assert_eq!(bench.answer_to_packet(16, 1, 0), Some(110));
     assert_eq!(
         bench.insert(bench.default_entry("In.step")).await,
         Err(Code::Unimplemented)
@@ -187,7 +190,7 @@ async fn filters_take_floats_and_strings() {
             stream(id("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"), &[0, 0, 0, 1]),
         ]
     };
-    assert_eq!(bench.ask(14, 2, 800), Some(800));
+    assert_eq!(bench.answer_to_packet(14, 2, 800), Some(800));
     let part = all(1000.0).into_iter().take(1).collect();
     assert_eq!(
         bench.insert(cell(&bench, table, 2, part)).await,
@@ -199,11 +202,11 @@ async fn filters_take_floats_and_strings() {
     );
     assert_eq!(bench.insert(cell(&bench, table, 2, all(1000.0))).await, Ok(()));
     bench.switch.clock().advance(1_000_000_000);
-    assert_eq!(bench.ask(14, 2, 800), Some(400));
-    let told = bench.read(cell(&bench, table, 2, Vec::new())).await.expect("is read");
-    assert_eq!(value(&told[0], id("$LPF_SPEC_TYPE")), Wire::StrVal("SAMPLE".into()));
+    assert_eq!(bench.answer_to_packet(14, 2, 800), Some(400));
+    let returned = bench.read(cell(&bench, table, 2, Vec::new())).await.expect("is read");
+    assert_eq!(value(&returned[0], id("$LPF_SPEC_TYPE")), Wire::StrVal("SAMPLE".into()));
     assert_eq!(
-        value(&told[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
+        value(&returned[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
         Wire::FloatVal(1000.0)
     );
 
@@ -215,13 +218,20 @@ async fn filters_take_floats_and_strings() {
         stream(id("$WRED_SPEC_MAX_THRESH_CELLS"), &[0, 0, 0, 2]),
         field(id("$WRED_SPEC_MAX_PROBABILITY"), Wire::FloatVal(0.5)),
     ];
-    assert_eq!(bench.ask(15, 1, 900), Some(0xf), "nothing is dropped at first");
+    assert_eq!(
+        bench.answer_to_packet(15, 1, 900),
+        Some(0xf),
+        "nothing is dropped at first"
+    );
     assert_eq!(bench.insert(cell(&bench, table, 1, fields)).await, Ok(()));
-    assert_eq!(bench.ask(15, 1, 900), Some(0xd));
-    let told = bench.read(cell(&bench, table, 1, Vec::new())).await.expect("is read");
-    assert_eq!(value(&told[0], id("$WRED_SPEC_MAX_PROBABILITY")), Wire::FloatVal(0.5));
+    assert_eq!(bench.answer_to_packet(15, 1, 900), Some(0xd));
+    let returned = bench.read(cell(&bench, table, 1, Vec::new())).await.expect("is read");
+    assert_eq!(
+        value(&returned[0], id("$WRED_SPEC_MAX_PROBABILITY")),
+        Wire::FloatVal(0.5)
+    );
     assert_eq!(bench.delete(bench.all(table)).await, Ok(()));
-    assert_eq!(bench.ask(15, 1, 900), Some(0xf));
+    assert_eq!(bench.answer_to_packet(15, 1, 900), Some(0xf));
 }
 
 #[tokio::test]
@@ -229,9 +239,9 @@ async fn value_sets_have_members_with_masks() {
     let bench = Bench::new().await;
     let table = "InParser.specials";
     let member = |kind: u8, mask: u8| bench.keyed(table, vec![ternary(bench.table(table).key[0].id, &[kind], &[mask])]);
-    assert_eq!(bench.ask(18, 0, 0), Some(0));
+    assert_eq!(bench.answer_to_packet(18, 0, 0), Some(0));
     assert_eq!(bench.insert(member(18, 0xff)).await, Ok(()));
-    assert_eq!(bench.ask(18, 0, 0), Some(1));
+    assert_eq!(bench.answer_to_packet(18, 0, 0), Some(1));
     assert_eq!(bench.insert(member(18, 0xff)).await, Err(Code::AlreadyExists));
     assert_eq!(
         bench.insert(member(18, 0x0f)).await,
@@ -261,15 +271,15 @@ async fn port_metadata_is_what_parsers_see() {
         )
     };
     let customer = |number: u32| vec![stream(1, &number.to_be_bytes())];
-    assert_eq!(bench.ask(17, 0, 0), Some(0));
+    assert_eq!(bench.answer_to_packet(17, 0, 0), Some(0));
     assert_eq!(bench.modify(entry(customer(7))).await, Err(Code::NotFound));
     assert_eq!(bench.insert(entry(customer(7))).await, Ok(()));
-    assert_eq!(bench.ask(17, 0, 0), Some(7));
+    assert_eq!(bench.answer_to_packet(17, 0, 0), Some(7));
     assert_eq!(bench.insert(entry(customer(8))).await, Err(Code::AlreadyExists));
-    let told = bench.entries(table).await;
-    assert_eq!((number(&told[0], 1), number(&told[0], 2)), (7, 0));
+    let returned = bench.entries(table).await;
+    assert_eq!((number(&returned[0], 1), number(&returned[0], 2)), (7, 0));
     assert_eq!(bench.delete(entry(Vec::new())).await, Ok(()));
-    assert_eq!(bench.ask(17, 0, 0), Some(0));
+    assert_eq!(bench.answer_to_packet(17, 0, 0), Some(0));
 }
 
 #[tokio::test]
@@ -286,7 +296,7 @@ async fn operations_are_executed_by_their_names() {
     assert_eq!(operate("In.timed_keys", "UpdateHitState").await, Ok(()));
     assert_eq!(operate("In.by_kind", "Sync").await, Ok(()));
     assert_eq!(operate("In.last", "Sync").await, Ok(()));
-    // Clients may say which kind they mean, or not.
+    // Clients may state the type, or not.
     assert_eq!(operate("In.exact_keys", "Sync").await, Ok(()));
     assert_eq!(operate("In.by_kind", "SyncCounters").await, Ok(()));
     assert_eq!(operate("In.last", "SyncRegisters").await, Ok(()));
@@ -299,7 +309,7 @@ async fn operations_are_executed_by_their_names() {
     assert_eq!(operate("In.rates", "Sync").await, Err(Code::InvalidArgument));
 }
 
-/// What belongs to the entries of a table, as packet tests have it, in one file.
+/// The program with direct resources, shared with the packet tests.
 fn direct_program() -> String {
     let all = [
         ("header.p4i", include_str!("../../../weir-stf/tests/tna/header.p4i")),
@@ -311,7 +321,7 @@ fn direct_program() -> String {
     })
 }
 
-/// What comes of a packet for the tables of that program.
+/// The output of a packet for the tables of that program.
 fn answered(bench: &Bench, op: u8, index: u8, value: u16) -> u16 {
     let [high, low] = value.to_be_bytes();
     let out = bench.switch.send(0, &[op, index, high, low]);
@@ -331,7 +341,7 @@ async fn direct_registers_are_data_of_entries() {
         let key = vec![exact(bench.table(table).key[0].id, &[index])];
         with_data(bench.keyed(table, key), bench.action(table, "remember"), fields)
     };
-    // Without a value the cell is as the program says, with one as it was given.
+    // Without a value, the cell has the program's initial value; with one, it has that.
     assert_eq!(bench.insert(entry(1, Vec::new())).await, Ok(()));
     assert_eq!(bench.insert(entry(2, vec![stream(seen, &[1, 0])])).await, Ok(()));
     assert_eq!((answered(&bench, 1, 1, 0), answered(&bench, 1, 2, 0)), (8, 0x101));
@@ -364,14 +374,17 @@ async fn direct_filters_are_data_of_entries() {
     ];
     assert_eq!(bench.insert(entry(1, fields)).await, Ok(()));
     assert_eq!(bench.insert(entry(2, Vec::new())).await, Ok(()));
-    // The first entry averages, the second passes what comes.
+    // The first entry averages; the second passes values unchanged.
     bench.switch.clock().advance(1000);
     assert_eq!(answered(&bench, 3, 1, 1000), 0x278);
     assert_eq!(answered(&bench, 3, 2, 1000), 1000);
-    let told = bench.read(entry(1, Vec::new())).await.expect("is read");
-    assert_eq!(value(&told[0], id("$LPF_SPEC_TYPE")), Wire::StrVal("SAMPLE".to_owned()));
+    let returned = bench.read(entry(1, Vec::new())).await.expect("is read");
     assert_eq!(
-        value(&told[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
+        value(&returned[0], id("$LPF_SPEC_TYPE")),
+        Wire::StrVal("SAMPLE".to_owned())
+    );
+    assert_eq!(
+        value(&returned[0], id("$LPF_SPEC_GAIN_TIME_CONSTANT_NS")),
         Wire::FloatVal(1000.0)
     );
 

@@ -1,4 +1,4 @@
-//! Match-action tables: keys, data, default entries, reads, handles.
+//! Tests of match-action tables: keys, data, default entries, reads, handles.
 
 use crate::common::{Bench, exact, lpm, number, range, stream, target, ternary, value, with_data};
 use tonic::Code;
@@ -10,18 +10,18 @@ use weir_proto::bfrt_proto::update::Type;
 const EXACT: &str = "In.exact_keys";
 
 #[tokio::test]
-async fn inserting_what_is_there_is_already_exists_and_changing_what_is_not_is_not_found() {
+async fn inserting_an_existing_entry_is_already_exists_and_changing_a_missing_one_is_not_found() {
     let bench = Bench::new().await;
     assert_eq!(bench.insert(bench.entry(1, 10)).await, Ok(()));
     assert_eq!(bench.insert(bench.entry(1, 11)).await, Err(Code::AlreadyExists));
-    assert_eq!(bench.ask(1, 0, 1), Some(10));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(10));
     assert_eq!(bench.modify(bench.entry(1, 12)).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), Some(12));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(12));
     assert_eq!(bench.modify(bench.entry(2, 12)).await, Err(Code::NotFound));
     assert_eq!(bench.delete(bench.exact(EXACT, 2)).await, Err(Code::NotFound));
     assert_eq!(bench.read(bench.exact(EXACT, 2)).await, Err(Code::NotFound));
     assert_eq!(bench.delete(bench.exact(EXACT, 1)).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), Some(0));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(0));
 }
 
 #[tokio::test]
@@ -50,7 +50,10 @@ async fn keys_of_every_kind_match_as_they_say() {
     assert_eq!(bench.insert(prefix(16)).await, Ok(()));
     assert_eq!(bench.insert(prefix(33)).await, Err(Code::InvalidArgument));
     assert_eq!(
-        (bench.ask(2, 0, 0x0a01_0001), bench.ask(2, 0, 0x0a02_0001)),
+        (
+            bench.answer_to_packet(2, 0, 0x0a01_0001),
+            bench.answer_to_packet(2, 0, 0x0a02_0001)
+        ),
         (Some(16), Some(8))
     );
     let id = bench.key_id("In.range_keys", "key[15:0]");
@@ -67,7 +70,11 @@ async fn keys_of_every_kind_match_as_they_say() {
     assert_eq!(bench.insert(between(10, 20)).await, Ok(()));
     assert_eq!(bench.insert(between(20, 10)).await, Err(Code::InvalidArgument));
     assert_eq!(
-        (bench.ask(4, 3, 10), bench.ask(4, 3, 20), bench.ask(4, 3, 21)),
+        (
+            bench.answer_to_packet(4, 3, 10),
+            bench.answer_to_packet(4, 3, 20),
+            bench.answer_to_packet(4, 3, 21)
+        ),
         (Some(5), Some(5), Some(9))
     );
     let wrong = bench.keyed("In.range_keys", vec![exact(id, &[0, 1])]);
@@ -94,11 +101,14 @@ async fn the_smaller_priority_wins_and_is_read_back() {
     assert_eq!(bench.insert(masked(&bench, [255, 0, 0, 0], 7, 1)).await, Ok(()));
     assert_eq!(bench.insert(masked(&bench, [255, 255, 0, 0], 3, 2)).await, Ok(()));
     assert_eq!(
-        (bench.ask(3, 0, 0x0a01_0000), bench.ask(3, 0, 0x0a02_0000)),
+        (
+            bench.answer_to_packet(3, 0, 0x0a01_0000),
+            bench.answer_to_packet(3, 0, 0x0a02_0000)
+        ),
         (Some(2), Some(1))
     );
     let read = bench.read(masked(&bench, [255, 255, 0, 0], 3, 0)).await;
-    // Fields were given, so only those are told.
+    // The request selects fields, so only those are returned.
     let Some(pb::table_entry::Value::Key(key)) = read.expect("is read")[0].value.clone() else {
         panic!("an entry has a key");
     };
@@ -113,7 +123,7 @@ async fn the_smaller_priority_wins_and_is_read_back() {
 }
 
 #[tokio::test]
-async fn values_have_exactly_the_bytes_of_their_width_both_ways() {
+async fn values_have_exactly_the_bytes_of_their_width_in_reads_and_writes() {
     let bench = Bench::new().await;
     let id = bench.table(EXACT).key[0].id;
     let action = bench.action(EXACT, "answer_counted");
@@ -147,7 +157,7 @@ async fn the_default_entry_is_modified_read_and_reset_but_not_inserted() {
     };
     assert_eq!(bench.insert(entry(5)).await, Err(Code::Unimplemented));
     assert_eq!(bench.modify(entry(5)).await, Ok(()));
-    assert_eq!(bench.ask(4, 0, 0), Some(5));
+    assert_eq!(bench.answer_to_packet(4, 0, 0), Some(5));
     let read = bench.read(bench.default_entry(table)).await.expect("is read");
     assert_eq!(
         (read.len(), read[0].is_default_entry, number(&read[0], 1)),
@@ -159,7 +169,7 @@ async fn the_default_entry_is_modified_read_and_reset_but_not_inserted() {
     };
     assert_eq!(bench.modify(keyed).await, Err(Code::InvalidArgument));
     assert_eq!(bench.delete(bench.default_entry(table)).await, Ok(()));
-    assert_eq!(bench.ask(4, 0, 0), Some(9));
+    assert_eq!(bench.answer_to_packet(4, 0, 0), Some(9));
 }
 
 #[tokio::test]
@@ -175,7 +185,10 @@ async fn deleting_without_a_key_clears_the_table_and_resets_the_default() {
     assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
     assert_eq!(bench.delete(bench.all(table)).await, Ok(()));
     assert_eq!(bench.delete(bench.all(EXACT)).await, Ok(()));
-    assert_eq!((bench.ask(4, 0, 0), bench.ask(1, 0, 1)), (Some(9), Some(0)));
+    assert_eq!(
+        (bench.answer_to_packet(4, 0, 0), bench.answer_to_packet(1, 0, 1)),
+        (Some(9), Some(0))
+    );
     assert!(bench.entries(EXACT).await.is_empty());
 }
 
@@ -199,7 +212,7 @@ async fn actions_have_scopes_and_const_tables_are_const() {
     assert_eq!(bench.delete(bench.all(fixed)).await, Err(Code::InvalidArgument));
     let default = with_data(bench.default_entry(fixed), bench.action(fixed, "uncounted"), Vec::new());
     assert_eq!(bench.modify(default).await, Err(Code::InvalidArgument));
-    assert_eq!(bench.ask(10, 0, 1), Some(11));
+    assert_eq!(bench.answer_to_packet(10, 0, 1), Some(11));
 }
 
 #[tokio::test]
@@ -250,16 +263,16 @@ async fn a_part_of_an_actions_fields_changes_that_part() {
         bench.modify(with_data(key(), action, vec![stream(2, &[0, 7])])).await,
         Ok(())
     );
-    assert_eq!(bench.ask(4, 3, 0), Some(0x0001_0007));
+    assert_eq!(bench.answer_to_packet(4, 3, 0), Some(0x0001_0007));
     let other = with_data(key(), bench.action(table, "In.answer"), Vec::new());
     assert_eq!(bench.modify(other).await, Err(Code::InvalidArgument));
 }
 
 #[tokio::test]
-async fn modifying_keeps_counters_and_times_unless_told_otherwise() {
+async fn modifying_keeps_counters_and_times_unless_flags_reset_them() {
     let bench = Bench::new().await;
     assert_eq!(bench.insert(bench.entry(1, 2)).await, Ok(()));
-    bench.ask(1, 0, 1);
+    bench.answer_to_packet(1, 0, 1);
     let packets = bench.field(EXACT, "$COUNTER_SPEC_PKTS");
     assert_eq!(bench.modify(bench.entry(1, 3)).await, Ok(()));
     assert_eq!(number(&bench.entries(EXACT).await[0], packets), 1);
@@ -272,7 +285,7 @@ async fn modifying_keeps_counters_and_times_unless_told_otherwise() {
     };
     assert_eq!(bench.modify(reset).await, Ok(()));
     assert_eq!(number(&bench.entries(EXACT).await[0], packets), 0);
-    bench.ask(1, 0, 1);
+    bench.answer_to_packet(1, 0, 1);
     assert_eq!(
         bench.one(Type::Reset, Entity::TableEntry(bench.exact(EXACT, 1))).await,
         Ok(())
@@ -311,18 +324,18 @@ async fn modifying_keeps_counters_and_times_unless_told_otherwise() {
     };
     assert_eq!(bench.modify(reset).await, Ok(()));
     assert_eq!(left(&bench).await, 1000);
-    let told = bench.entries(timed).await;
+    let returned = bench.entries(timed).await;
     assert_eq!(
-        value(&told[0], bench.field(timed, "$ENTRY_HIT_STATE")),
+        value(&returned[0], bench.field(timed, "$ENTRY_HIT_STATE")),
         Wire::StrVal("ENTRY_ACTIVE".into())
     );
     bench.switch.clock().advance(1_000_000_000);
-    let told = bench.entries(timed).await;
+    let returned = bench.entries(timed).await;
     assert_eq!(
-        value(&told[0], bench.field(timed, "$ENTRY_HIT_STATE")),
+        value(&returned[0], bench.field(timed, "$ENTRY_HIT_STATE")),
         Wire::StrVal("ENTRY_IDLE".into())
     );
-    assert_eq!(number(&told[0], ttl), 1000);
+    assert_eq!(number(&returned[0], ttl), 1000);
 }
 
 #[tokio::test]
@@ -337,7 +350,7 @@ async fn insert_or_modify_says_which_it_was() {
     assert_eq!(bench.write(upsert(2)).await.expect("is inserted").status, []);
     let status = bench.write(upsert(3)).await.expect("is modified").status;
     assert_eq!((status.len(), status[0].code, status[0].canonical_code), (1, 6, 0));
-    assert_eq!(bench.ask(1, 0, 1), Some(3));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(3));
 }
 
 #[tokio::test]
@@ -371,10 +384,10 @@ async fn reads_filter_by_action_and_fields_and_may_leave_out_data() {
         let field = pb::DataField { field_id, value: None };
         with_data(of, 0, vec![field])
     };
-    // One entry, and the first of all: they are encoded in two ways.
+    // One entry, and all: the former is encoded as a message, the latter directly.
     for which in [bench.exact(EXACT, 1), bench.all(EXACT)] {
-        let told = bench.read(only(which.clone(), packets)).await.expect("is read");
-        let data = told[0].data.as_ref().expect("has data");
+        let returned = bench.read(only(which.clone(), packets)).await.expect("is read");
+        let data = returned[0].data.as_ref().expect("has data");
         let fields: Vec<u32> = data.fields.iter().map(|f| f.field_id).collect();
         assert_eq!(fields, [packets]);
         assert_eq!(bench.read(only(which.clone(), 99)).await, Err(Code::InvalidArgument));
@@ -386,9 +399,9 @@ async fn reads_filter_by_action_and_fields_and_may_leave_out_data() {
             entry_tgt: Some(target(0xffff)),
             ..which
         };
-        let told = bench.read(keys).await.expect("is read");
-        assert_eq!((told[0].data.is_none(), told[0].value.is_some()), (true, true));
-        assert_eq!(told[0].entry_tgt, Some(target(0xffff)));
+        let returned = bench.read(keys).await.expect("is read");
+        assert_eq!((returned[0].data.is_none(), returned[0].value.is_some()), (true, true));
+        assert_eq!(returned[0].entry_tgt, Some(target(0xffff)));
     }
 }
 
@@ -416,15 +429,15 @@ async fn entries_have_handles() {
         value: Some(pb::table_entry::Value::HandleId(handle)),
         ..bench.all(EXACT)
     };
-    let told = bench.read(by_handle(handle)).await.expect("is read");
-    assert_eq!(told[0].value, bench.exact(EXACT, 1).value);
+    let returned = bench.read(by_handle(handle)).await.expect("is read");
+    assert_eq!(returned[0].value, bench.exact(EXACT, 1).value);
     let changed = with_data(
         by_handle(handle),
         bench.action(EXACT, "answer_counted"),
         vec![stream(1, &[0, 0, 0, 9])],
     );
     assert_eq!(bench.modify(changed).await, Ok(()));
-    assert_eq!(bench.ask(1, 0, 1), Some(9));
+    assert_eq!(bench.answer_to_packet(1, 0, 1), Some(9));
     assert_eq!(bench.read(by_handle(handle + 1)).await, Err(Code::NotFound));
     assert_eq!(bench.delete(by_handle(handle)).await, Ok(()));
     let back = pb::HandleId {
@@ -456,7 +469,7 @@ async fn names_are_found_by_object_ids() {
     use pb::object_id::table_object::Names;
     use pb::object_id::{ActionName, DataFieldName, KeyFieldName, LearnObject, Object, TableObject};
     let bench = Bench::new().await;
-    let ask = async |object| {
+    let object_id = async |object| {
         let asked = pb::ObjectId {
             object: Some(object),
             id: 0,
@@ -473,38 +486,38 @@ async fn names_are_found_by_object_ids() {
             names,
         })
     };
-    assert_eq!(ask(table(None)).await, Ok(bench.table(EXACT).id));
+    assert_eq!(object_id(table(None)).await, Ok(bench.table(EXACT).id));
     let action = Names::ActionName(ActionName {
         action: "In.answer_counted".into(),
     });
     assert_eq!(
-        ask(table(Some(action))).await,
+        object_id(table(Some(action))).await,
         Ok(bench.action(EXACT, "answer_counted"))
     );
     let key = Names::KeyFieldName(KeyFieldName {
         field: "hdr.question.key".into(),
     });
-    assert_eq!(ask(table(Some(key))).await, Ok(1));
+    assert_eq!(object_id(table(Some(key))).await, Ok(1));
     let data = |action: &str, field: &str| {
         Names::DataFieldName(DataFieldName {
             action: action.into(),
             field: field.into(),
         })
     };
-    assert_eq!(ask(table(Some(data("In.answer_counted", "value")))).await, Ok(1));
+    assert_eq!(object_id(table(Some(data("In.answer_counted", "value")))).await, Ok(1));
     assert_eq!(
-        ask(table(Some(data("", "$COUNTER_SPEC_PKTS")))).await,
+        object_id(table(Some(data("", "$COUNTER_SPEC_PKTS")))).await,
         Ok(bench.field(EXACT, "$COUNTER_SPEC_PKTS"))
     );
-    assert_eq!(ask(table(Some(data("", "no")))).await, Err(Code::NotFound));
+    assert_eq!(object_id(table(Some(data("", "no")))).await, Err(Code::NotFound));
     let learn = Object::LearnObject(LearnObject {
         learn_name: "pipe.InDeparser.seen".into(),
         data_field_name: None,
     });
-    assert_eq!(ask(learn).await, Ok(bench.info.learn_filters[0].id));
+    assert_eq!(object_id(learn).await, Ok(bench.info.learn_filters[0].id));
 }
 
-/// TNA has no such keys; programs for v1model do, and are served as well.
+/// TNA has no optional keys; programs for v1model do, and are served as well.
 #[tokio::test]
 async fn optional_keys_are_given_or_match_anything() {
     let source = include_str!("../p4/everything.p4");
@@ -535,11 +548,15 @@ async fn optional_keys_are_given_or_match_anything() {
         bench.insert(entry(Some(&[1]), None, 9, 5)).await,
         Err(Code::InvalidArgument)
     );
-    let asked = [bench.ask(5, 7, 1), bench.ask(5, 8, 1), bench.ask(5, 7, 2)];
+    let asked = [
+        bench.answer_to_packet(5, 7, 1),
+        bench.answer_to_packet(5, 8, 1),
+        bench.answer_to_packet(5, 7, 2),
+    ];
     assert_eq!(asked, [Some(11), Some(22), Some(33)]);
-    // They are read as they were written: what matches anything has no value.
-    let told = bench.entries(table).await;
-    let fields: Vec<_> = told
+    // They are read as written: a key that matches anything has no value.
+    let returned = bench.entries(table).await;
+    let fields: Vec<_> = returned
         .iter()
         .map(|entry| match &entry.value {
             Some(pb::table_entry::Value::Key(key)) => key.fields[1].clone(),
@@ -550,5 +567,5 @@ async fn optional_keys_are_given_or_match_anything() {
     assert!(fields.iter().any(|f| matches!(&f.match_type,
         Some(pb::key_field::MatchType::Optional(o)) if !o.is_valid)));
     assert_eq!(bench.delete(entry(None, None, 3, 0)).await, Ok(()));
-    assert_eq!(bench.ask(5, 7, 2), None);
+    assert_eq!(bench.answer_to_packet(5, 7, 2), None);
 }

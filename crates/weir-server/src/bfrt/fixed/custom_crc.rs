@@ -1,8 +1,8 @@
 //! `$hash.crc16_custom`, `$hash.crc32_custom`: the parameters of custom CRCs, for programs that
 //! hash by them.
 //!
-//! A table without keys has one entry, which is always there. Fields that a modification leaves out
-//! stay as they are; deleting, resetting and clearing put back the parameters of CRC-16 and CRC-32.
+//! A table without keys has one entry, which always exists. Fields missing in a modification are
+//! unchanged; deleting, resetting and clearing restore the parameters of CRC-16 and CRC-32.
 
 use super::{Op, Row, Source};
 use crate::bfrt::change::Change;
@@ -15,11 +15,11 @@ use weir_proto::bfrt_proto::update::Type as Update;
 use weir_proto::custom_crc::{INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
 use weir_switch::{CrcParameters, Transaction, Write};
 
-/// What an update changes. The entry may be named as the default entry, by an empty key, or not at
+/// Resolves an update. The entry may be addressed as the default entry, by an empty key, or not at
 /// all.
 ///
 /// # Errors
-/// It has a key, or the table has no such update.
+/// It has a key, or the operation is not supported.
 pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Result<Change, Refusal> {
     match &entry.value {
         None => {}
@@ -65,8 +65,8 @@ pub(crate) fn apply(width: u32, op: Op, row: &Row, table: &Table, t: &mut Transa
     Ok(true)
 }
 
-/// The only entry; none where the program as it runs does not use the CRC, as nothing reads the
-/// result.
+/// Reads the only entry. There is none if the program does not use the CRC because nothing reads
+/// the result.
 pub(crate) fn read(width: u32, table: &Table, source: &Source<'_>) -> Vec<Row> {
     let state = source.switch.state();
     if !state.custom_crcs().contains(&width) {

@@ -1,4 +1,4 @@
-//! `tf1.dev.device_configuration`: what the device is.
+//! `tf1.dev.device_configuration`: the constant properties of the device. It is read-only.
 
 use super::{Row, Source};
 use crate::bfrt::change::Change;
@@ -7,12 +7,12 @@ use crate::bfrt::target::PIPES;
 use crate::bfrt::value::Value;
 use crate::refusal::Refusal;
 
-/// Ports that the numbers of a pipe's have room for.
+/// The most ports per pipe that are reported.
 const PORTS_OF_PIPE: u64 = 72;
 /// Stages of a chip of this kind; weir has none.
 const STAGES: u64 = 12;
 
-/// The only entry.
+/// Reads the only entry.
 pub(crate) fn read(table: &Table, source: &Source<'_>) -> Row {
     let ports: Vec<u32> = source.ports.numbers();
     let mut row = Row::default();
@@ -40,7 +40,7 @@ pub(crate) fn read(table: &Table, source: &Source<'_>) -> Row {
     row
 }
 
-/// There is nothing of it that weir could do otherwise.
+/// Refuses a write: weir has nothing that could be configured here.
 pub(crate) fn refuse_write() -> Result<Change, Refusal> {
     Err(Refusal::unsupported(
         "the device is what it is; its configuration is only read",

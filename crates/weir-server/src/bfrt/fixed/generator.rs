@@ -1,10 +1,10 @@
 //! `tf1.pktgen.*`, `tf2.pktgen.*`: the packet generators.
 //!
-//! Their entries are always there, so that inserting is setting: what is inserted begins as after a
-//! reset, what is modified keeps what is not given. Deleting and clearing put entries back to what
-//! they were at the beginning. A target with a pipe means that pipe's generator. For all pipes a
-//! write changes all of them, and a read tells what the first one has, with what all of them have
-//! counted.
+//! Their entries always exist, so an insertion sets them: an inserted entry starts from the reset
+//! state, a modified one keeps values that are missing in the update. Deleting and clearing restore
+//! the initial state. A target with a pipe addresses the generator of that pipe. Without one, a
+//! write changes the generators of all pipes, and a read returns the configuration of the first one
+//! with the counts of all.
 
 mod application;
 
@@ -39,7 +39,7 @@ fn generators(switch: &Switch) -> Result<&Generators, Refusal> {
     Ok(switch.generators().ok_or(GeneratorError::None)?)
 }
 
-/// The pipes that are meant.
+/// The addressed pipes.
 fn pipes(pipe: Option<u32>, generators: &Generators) -> Result<Range<u32>, Refusal> {
     let all = generators.model().pipes;
     match pipe {
@@ -52,7 +52,7 @@ fn pipes(pipe: Option<u32>, generators: &Generators) -> Result<Range<u32>, Refus
     }
 }
 
-/// Entries have no lists to be changed by elements.
+/// Refuses operations on elements: entries have no lists.
 fn check_whole(op: Op) -> Result<(), Refusal> {
     match op {
         Op::Add | Op::Remove => Err(Refusal::unsupported(
@@ -66,7 +66,7 @@ fn flag(row: &Row, table: &Table, name: &str, before: bool) -> bool {
     row.flag(table, name).unwrap_or(before)
 }
 
-fn keyed<const N: usize>(table: &Table, numbers: [u32; N]) -> Row {
+fn row_with_key<const N: usize>(table: &Table, numbers: [u32; N]) -> Row {
     let values = numbers.map(|n| Value::Number(n.into()));
     Row {
         key: table.keys.iter().map(|k| k.id).zip(values).collect(),
@@ -74,7 +74,7 @@ fn keyed<const N: usize>(table: &Table, numbers: [u32; N]) -> Row {
     }
 }
 
-/// A number of any width.
+/// The value of a number of any width.
 fn wide(value: &Value) -> Option<u128> {
     match value {
         Value::Number(number) => Some((*number).into()),
@@ -86,7 +86,7 @@ fn wide(value: &Value) -> Option<u128> {
 // ----------------------------------------------------------------------------------------------
 // ports
 
-/// Changes what ports have to do with generators.
+/// Changes the generator settings of ports.
 pub(crate) fn ports(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     check_whole(op)?;
     if op == Op::Clear {
@@ -105,7 +105,7 @@ pub(crate) fn ports(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         generates: flag(row, table, GENERATES, before.generates),
         matches: flag(row, table, MATCHES, before.matches),
     };
-    // First of all, so that it is known whether there is such a port.
+    // Executed first, since it checks that the port exists.
     set_port(t, port, what)?;
     if row.flag(table, "clear_port_down_enable") == Some(true) {
         return Err(Refusal::unsupported(
@@ -137,7 +137,7 @@ fn ports_of(pipes: Range<u32>, generators: &Generators) -> Vec<u32> {
         .collect()
 }
 
-/// What ports have to do with generators.
+/// Reads the generator settings of ports.
 pub(crate) fn read_ports(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let generators = generators(source.switch)?;
     let all = ports_of(pipes(source.pipe, generators)?, generators);
@@ -150,7 +150,7 @@ pub(crate) fn read_ports(table: &Table, key: Option<&Row>, source: &Source<'_>) 
     };
     let row = |port: u32| {
         let what = generators.port(port);
-        let mut row = keyed(table, [port]);
+        let mut row = row_with_key(table, [port]);
         row.set(table, RECIRCULATES, Value::Bool(source.switch.takes_in_again(port)));
         row.set(table, GENERATES, Value::Bool(what.generates));
         row.set(table, MATCHES, Value::Bool(what.matches));
@@ -172,7 +172,7 @@ pub(crate) fn buffer(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
         Op::Clear => (0, whole()),
         _ => (row.key_number(0), row.key_number(1)),
     };
-    // Before anything is made of such a size.
+    // Checked before that number of bytes is allocated.
     generators.buffer(pipes.start, offset, size)?;
     let bytes = match op {
         Op::Clear | Op::Delete => vec![0; size as usize],
@@ -197,18 +197,18 @@ fn whole() -> u32 {
 
 fn given_bytes(row: &Row, table: &Table) -> Result<Vec<u8>, Refusal> {
     match row.get(table, "buffer") {
-        // Each fits: the description says so, and that was checked.
+        // Each fits into 8 bits: that was checked when the field was decoded.
         Some(Value::Numbers(list)) => Ok(list.iter().map(|n| *n as u8).collect()),
         _ => Err(Refusal::malformed("field `buffer` is missing")),
     }
 }
 
-/// A part of a buffer, or all of it.
+/// Reads a part of a buffer, or all of it.
 pub(crate) fn read_buffer(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let generators = generators(source.switch)?;
     let pipe = pipes(source.pipe, generators)?.start;
     let (offset, size) = key.map_or((0, whole()), |k| (k.key_number(0), k.key_number(1)));
-    let mut row = keyed(table, [offset, size]);
+    let mut row = row_with_key(table, [offset, size]);
     row.set(table, "buffer", Value::Octets(generators.buffer(pipe, offset, size)?));
     Ok(vec![row])
 }
@@ -216,7 +216,7 @@ pub(crate) fn read_buffer(table: &Table, key: Option<&Row>, source: &Source<'_>)
 // ----------------------------------------------------------------------------------------------
 // masks
 
-/// Changes which ports masks are about.
+/// Changes port masks.
 pub(crate) fn masks(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     check_whole(op)?;
     let pipes = pipes(row.pipe, generators(t.switch())?)?;
@@ -242,7 +242,7 @@ fn mask_count() -> u32 {
     u32::try_from(weir_switch::MASKS).unwrap_or(u32::MAX)
 }
 
-/// Which ports masks are about.
+/// Reads port masks.
 pub(crate) fn read_masks(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let generators = generators(source.switch)?;
     let pipe = pipes(source.pipe, generators)?.start;
@@ -252,7 +252,7 @@ pub(crate) fn read_masks(table: &Table, key: Option<&Row>, source: &Source<'_>) 
     };
     let row = |mask: u32| {
         let ports = generators.mask(pipe, mask)?;
-        let mut row = keyed(table, [mask]);
+        let mut row = row_with_key(table, [mask]);
         row.set(table, "mask", Value::Wide(Bits::new(MASK_BITS, ports)));
         Ok(row)
     };

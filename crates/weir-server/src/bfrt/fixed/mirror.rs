@@ -1,4 +1,4 @@
-//! `$mirror.cfg`: what becomes of mirrored packets.
+//! `$mirror.cfg`: changes and reads mirror sessions, which are clone sessions of the switch.
 
 use super::{NumberQuery, Op, Row, Rows};
 use crate::bfrt::schema::Table;
@@ -7,7 +7,7 @@ use crate::dataplane::check_port;
 use crate::refusal::Refusal;
 use weir_switch::{CloneSession, Replica, Transaction, Write};
 
-/// Fields that say nothing that weir could do, with the only value that changes nothing.
+/// Flags that weir does not support; they must be false.
 const UNSUPPORTED_FLAGS: [&str; 2] = ["$copy_to_cpu", "$mcast_grp_b_valid"];
 
 fn session(row: &Row, table: &Table, before: Option<CloneSession>) -> Result<CloneSession, Refusal> {
@@ -69,7 +69,7 @@ fn session(row: &Row, table: &Table, before: Option<CloneSession>) -> Result<Clo
     Ok(session)
 }
 
-/// Changes sessions. Whether an entry was modified.
+/// Changes sessions. Returns whether an entry was modified.
 pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
         let all: Vec<u32> = t.switch().replication().sessions().map(|(id, _)| id).collect();
@@ -79,8 +79,8 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = t.switch().replication().session(id).cloned();
-    let modifies = op.check(there.is_some())?;
+    let existing = t.switch().replication().session(id).cloned();
+    let modifies = op.check(existing.is_some())?;
     match op {
         Op::Delete => {
             t.write(Write::Session(id, None))?;
@@ -99,7 +99,7 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
             "weir sends mirrored packets one by one; use the action `$normal`",
         ));
     }
-    let session = session(row, table, there)?;
+    let session = session(row, table, existing)?;
     for replica in &session.replicas {
         check_port(t.switch(), replica.port)?;
     }
@@ -107,7 +107,7 @@ pub(crate) fn apply(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
     Ok(modifies)
 }
 
-/// Sessions as they are told.
+/// Reads sessions.
 pub(crate) fn read(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     let (table, replication) = (query.table, query.switch.replication());
     let normal = table.actions.iter().find(|a| a.name == "$normal").map_or(0, |a| a.id);

@@ -1,7 +1,10 @@
-//! `$PORT` and the tables about ports beside it.
+//! `$PORT` and the other tables about ports: changes and reads settings, names and counters.
 //!
-//! `$DEV_PORT` is the number that a port has in the program. On the front the ports are 1/0, 2/0
-//! and so on, in the order in which the switch was given them.
+//! `$DEV_PORT` is the port number in the program. Front-panel names are 1/0, 2/0 and so on, in the
+//! order in which the switch was configured with the ports.
+//!
+//! Settings are stored by the server. A change of them yields a change of the switch only for ports
+//! that go up or down, or change their loopback mode.
 
 use super::{Fixed, Op, Row, Source, require_if_keyed};
 use crate::bfrt::change::{Change, Step};
@@ -12,17 +15,17 @@ use crate::refusal::Refusal;
 
 const ENABLE: &str = "$PORT_ENABLE";
 const LOOPBACK: &str = "$LOOPBACK_MODE";
-/// What hardware wants to know of a new port.
+/// Fields that hardware requires of a new port.
 const NEEDED: [&str; 2] = ["$SPEED", "$FEC"];
 
-/// Whether a step is about the server's own notes of ports.
+/// Whether a step changes settings of ports, which the server stores.
 pub(crate) fn is_about_ports(schema: &Schema, step: &Step) -> bool {
     let table = step.table.map(|at| &schema.tables[at]);
     step.change.is_ok() && matches!(table.map(|t| &t.kind), Some(Kind::Fixed(fixed)) if fixed.is_port())
 }
 
-/// Makes the changes of `$PORT` in `settings`, in order; what is left of them for the switch takes
-/// their place in `steps`.
+/// Executes the changes of `$PORT` on `settings`, in order. The remaining changes for the switch
+/// replace them in `steps`.
 pub(crate) fn configure(schema: &Schema, ports: &Ports, settings: &mut Settings, steps: &mut [Step]) {
     for step in steps {
         if !is_about_ports(schema, step) {
@@ -55,8 +58,8 @@ fn change(
             known.join(", ")
         )));
     }
-    let there = settings.added.get(&port).cloned();
-    let modifies = op.check(there.is_some())?;
+    let existing = settings.added.get(&port).cloned();
+    let modifies = op.check(existing.is_some())?;
     match op {
         Op::Delete => {
             settings.set(port, None);
@@ -71,7 +74,7 @@ fn change(
             return Err(Refusal::malformed(format!("field `{name}` is missing")));
         }
     }
-    let mut config: PortConfig = there.unwrap_or_default();
+    let mut config: PortConfig = existing.unwrap_or_default();
     if let Some(enabled) = row.flag(table, ENABLE) {
         config.enabled = enabled;
     }
@@ -90,7 +93,7 @@ fn change(
     Ok(vec![ports.setting(settings, port)])
 }
 
-/// Ports that were added, as they are told.
+/// Reads the ports that were added.
 pub(crate) fn read(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let settings = source.ports.settings();
     let selected = key.map(|k| k.key_number(0));
@@ -121,7 +124,7 @@ fn port_row(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row
             continue;
         }
         let fallback = || match &field.ty {
-            // The first choice is what is where nothing was said.
+            // The first choice is the default.
             Type::Text(choices) => choices.first().cloned().map(Value::Text),
             Type::Bits(_) => Some(Value::Number(0)),
             _ => None,
@@ -138,7 +141,7 @@ fn port_row(table: &Table, port: u32, config: &PortConfig, ports: &Ports) -> Row
     row
 }
 
-/// Ports by their other names.
+/// Reads port numbers by other names.
 pub(crate) fn find(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let ports = source.ports;
     let row = |port: u32| {
@@ -160,7 +163,7 @@ pub(crate) fn find(fixed: Fixed, table: &Table, key: Option<&Row>, source: &Sour
     require_if_keyed(found.collect(), key)
 }
 
-/// What ports have received and sent.
+/// Reads packet and byte counters of ports.
 pub(crate) fn stats(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
     let selected = key.map(|k| k.key_number(0));
     let added = source.ports.settings().added;
@@ -191,7 +194,7 @@ pub(crate) fn stats(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Re
     require_if_keyed(rows.collect(), key)
 }
 
-/// What ports have received and sent is the switch's own count.
+/// Refuses a write to the counters of ports.
 pub(crate) fn clear_counts(_op: Op) -> Result<bool, Refusal> {
     Err(Refusal::unsupported("weir's counts of packets at ports are only read"))
 }

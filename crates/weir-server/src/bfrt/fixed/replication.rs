@@ -1,4 +1,8 @@
-//! `$pre.*`: groups of copies, their nodes, ports that are one, and ports that get no copies.
+//! `$pre.*`: changes and reads the replication engine: multicast groups, nodes, LAGs, and lists of
+//! ports that are pruned.
+//!
+//! A group consists of nodes; a node sends copies to its ports and to one port of each of its LAGs.
+//! A node may have an exclusion id (L1 XID): packets with that id skip it.
 
 use super::{NumberQuery, Op, Row, Rows};
 use crate::bfrt::schema::Table;
@@ -13,10 +17,10 @@ const EXCLUDES: &str = "$MULTICAST_NODE_L1_XID_VALID";
 const EXCLUSION: &str = "$MULTICAST_NODE_L1_XID";
 const PORTS: &str = "$DEV_PORT";
 
-/// Nodes, each with the number with which packets exclude it.
+/// Nodes with their exclusion ids.
 type GroupNodes = Vec<(u32, Option<u32>)>;
 
-/// The nodes of a group that a row gives, each with the number with which packets exclude it.
+/// The nodes given for a group, with their exclusion ids.
 fn nodes_of(row: &Row, table: &Table) -> Result<Option<GroupNodes>, Refusal> {
     if row.numbers(table, "$MULTICAST_ECMP_ID").is_some_and(|l| !l.is_empty()) {
         return Err(Refusal::unsupported(
@@ -39,11 +43,11 @@ fn nodes_of(row: &Row, table: &Table) -> Result<Option<GroupNodes>, Refusal> {
             )));
         }
     }
-    let of = |(at, node): (usize, &u32)| {
+    let with_exclusion = |(at, node): (usize, &u32)| {
         let is_valid = valid.get(at).copied().unwrap_or(false);
         (*node, numbers.get(at).copied().filter(|_| is_valid))
     };
-    Ok(Some(nodes.iter().enumerate().map(of).collect()))
+    Ok(Some(nodes.iter().enumerate().map(with_exclusion).collect()))
 }
 
 fn group_nodes(switch: &Switch, group: u32) -> Option<GroupNodes> {
@@ -52,7 +56,7 @@ fn group_nodes(switch: &Switch, group: u32) -> Option<GroupNodes> {
     Some(nodes.iter().map(|n| (*n, replication.exclusion(group, *n))).collect())
 }
 
-/// Changes groups. Whether an entry was modified.
+/// Changes multicast groups. Returns whether an entry was modified.
 pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
         let all: Vec<u32> = t.switch().replication().groups().map(|(id, _)| id).collect();
@@ -83,7 +87,7 @@ pub(crate) fn groups(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
     Ok(modifies)
 }
 
-/// Groups as they are told.
+/// Reads multicast groups.
 pub(crate) fn read_groups(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     let NumberQuery { table, switch, .. } = query;
     let ids = switch.replication().groups_in(query.numbers()).map(|(id, _)| id);
@@ -111,12 +115,12 @@ fn check_all(switch: &Switch, ports: &[u32]) -> Result<(), Refusal> {
     ports.iter().try_for_each(|port| check_port(switch, *port))
 }
 
-/// The list that a list becomes.
+/// Applies an operation to a list of numbers.
 fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
     match (op, given) {
         (_, None) => before.to_vec(),
         (Op::Add, Some(given)) => {
-            // What is there may be much longer than what is given.
+            // The existing list may be much longer than the given one, so the set holds the latter.
             let mut new: BTreeSet<&u32> = given.iter().collect();
             if !new.is_empty() {
                 before.iter().for_each(|b| {
@@ -136,10 +140,10 @@ fn changed(op: Op, before: &[u32], given: Option<&[u32]>) -> Vec<u32> {
     }
 }
 
-/// Changes nodes. Whether an entry was modified. A node that is deleted leaves its groups.
+/// Changes nodes. Returns whether an entry was modified. A deleted node leaves its groups.
 pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
-        // All of a group leave it together: one by one each would be searched for in its list.
+        // All nodes of a group are removed together: each alone would be searched for in its list.
         let groups: Vec<(u32, Vec<u32>)> = t
             .switch()
             .replication()
@@ -156,14 +160,14 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = t.switch().replication().node(id);
-    let modifies = op.check(there.is_some())?;
+    let existing = t.switch().replication().node(id);
+    let modifies = op.check(existing.is_some())?;
     if op == Op::Delete {
         t.write(Write::Node(id, None))?;
         return Ok(true);
     }
     let none = Node::default();
-    let before = there.unwrap_or(&none);
+    let before = existing.unwrap_or(&none);
     let node = Node {
         rid: row.number(table, "$MULTICAST_RID").map_or(before.rid, |n| n as u32),
         ports: changed(op, &before.ports, row.numbers(table, PORTS)),
@@ -176,7 +180,7 @@ pub(crate) fn nodes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -
     Ok(modifies)
 }
 
-/// Nodes as they are told.
+/// Reads nodes.
 pub(crate) fn read_nodes(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     let (table, replication) = (query.table, query.switch.replication());
     let ids = replication.nodes_in(query.numbers()).map(|(id, _)| id);
@@ -188,8 +192,8 @@ pub(crate) fn read_nodes(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     })
 }
 
-/// Changes groups of ports that are one. Whether an entry was modified. A copy goes to the first of
-/// them that is up.
+/// Changes LAGs. Returns whether an entry was modified. A copy is sent to the first port of a LAG
+/// that is up.
 pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     let remote = ["$MULTICAST_LAG_REMOTE_MSB_COUNT", "$MULTICAST_LAG_REMOTE_LSB_COUNT"];
     if remote
@@ -208,15 +212,15 @@ pub(crate) fn lags(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) ->
         return Ok(true);
     }
     let id = row.key_number(0);
-    let there = t.switch().replication().lag(id).map(<[u32]>::to_vec);
-    let modifies = op.check(there.is_some())?;
-    let ports = changed(op, &there.unwrap_or_default(), row.numbers(table, PORTS));
+    let existing = t.switch().replication().lag(id).map(<[u32]>::to_vec);
+    let modifies = op.check(existing.is_some())?;
+    let ports = changed(op, &existing.unwrap_or_default(), row.numbers(table, PORTS));
     check_all(t.switch(), &ports)?;
     t.write(Write::Lag(id, (op != Op::Delete).then_some(ports)))?;
     Ok(modifies)
 }
 
-/// Groups of ports that are one, as they are told.
+/// Reads LAGs.
 pub(crate) fn read_lags(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     let (table, replication) = (query.table, query.switch.replication());
     let ids = replication.lags_in(query.numbers()).map(|(id, _)| id);
@@ -228,8 +232,8 @@ pub(crate) fn read_lags(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     })
 }
 
-/// Changes lists of ports that packets exclude. Such a list is always there, at first without
-/// ports: so inserting is setting.
+/// Changes lists of pruned ports. Such a list always exists and is initially empty, so an insertion
+/// sets it.
 pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
     if op == Op::Clear {
         let all: Vec<u32> = t.switch().replication().port_lists().map(|(id, _)| id).collect();
@@ -249,7 +253,7 @@ pub(crate) fn prunes(op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) 
     Ok(true)
 }
 
-/// Lists of ports that packets exclude, as they are told: those with ports, or the one asked for.
+/// Reads lists of pruned ports: the selected one, or all that are not empty.
 pub(crate) fn read_prunes(query: NumberQuery<'_>) -> Result<Rows<'_>, Refusal> {
     let (table, replication, only) = (query.table, query.switch.replication(), query.only);
     let all = replication.port_lists_in(query.numbers()).map(|(id, _)| id);

@@ -1,11 +1,14 @@
-//! Entries as they are message.
+//! Reads entries of each kind of table and encodes them as messages.
+//!
+//! For whole match-action tables without special state, `rows` encodes to bytes instead; the
+//! messages of this module are its reference.
 
 use super::rows::Layout;
 use super::{Entries, Portion, ReadContext, Selection};
 use crate::bfrt::cells;
 use crate::bfrt::entry;
 use crate::bfrt::fixed::{self, Fixed, Source};
-use crate::bfrt::schema::{Kind, Match, Resources, Role, Table};
+use crate::bfrt::schema::{Kind, MatchTable, Resources, Role, Table};
 use crate::bfrt::value::{self, Value};
 use crate::refusal::Refusal;
 use weir_interp::read_bits;
@@ -18,7 +21,7 @@ use weir_switch::Switch;
 use weir_table::{Entry, EntryAction, EntryRef, Group, Member};
 
 impl Entries {
-    /// Reads a portion, from a place on.
+    /// Reads a portion from a position on. Returns the position to continue at.
     pub(super) fn read(
         &self,
         world: &ReadContext,
@@ -28,10 +31,10 @@ impl Entries {
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         match &table.kind {
-            Kind::Match(of) => self.of_match(world, (table, of), switch, from, out),
-            Kind::Array(of) => self.cells((table, of), switch, from, out),
-            Kind::Parameter(of) => {
-                let fields = of.read(switch, 0, &table.data, &self.fields)?;
+            Kind::Match(match_table) => self.match_entries(world, (table, match_table), switch, from, out),
+            Kind::Array(resources) => self.cells((table, resources), switch, from, out),
+            Kind::Parameter(resources) => {
+                let fields = resources.read(switch, 0, &table.data, &self.fields)?;
                 let message = self.table_entry(table, None, Some(data(0, fields)));
                 out.push(Entity::TableEntry(pb::TableEntry {
                     is_default_entry: true,
@@ -69,7 +72,7 @@ impl Entries {
         }
     }
 
-    /// An entry with this key and data.
+    /// A `TableEntry` message with this key and data.
     fn table_entry(
         &self,
         table: &Table,
@@ -89,27 +92,26 @@ impl Entries {
         self.fields.is_empty() || self.fields.contains(&id)
     }
 
-    // -------------------------------------------------------------------------- match-action
-    // tables
+    // ------------------------------------------------------------------------- match-action tables
 
-    fn of_match(
+    fn match_entries(
         &self,
         world: &ReadContext,
-        (table, of): (&Table, &Match),
+        (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         from: u64,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
-        let state = &switch.table_state(of.table)?.table;
+        let state = &switch.table_state(match_table.table)?.table;
         match &self.which {
             Selection::Entry(which) => {
                 let entry = state.get(which).map_err(weir_switch::ControlError::from)?;
-                let message = self.entry(world, (table, of), switch, entry)?;
+                let message = self.entry(world, (table, match_table), switch, entry)?;
                 out.push(Entity::TableEntry(message));
                 return Ok(None);
             }
             Selection::All => {
-                let mut layout = Layout::new(self, table, of);
+                let mut layout = Layout::new(self, table, match_table);
                 for entry in state.entries_from(from) {
                     let is_selected = self.action == 0 || self.action_of(table, entry) == self.action;
                     if (is_selected && out.is_full()) || !out.room.look(1) {
@@ -118,7 +120,10 @@ impl Entries {
                     if !is_selected {
                         continue;
                     }
-                    let message = || self.entry(world, (table, of), switch, entry).map(Entity::TableEntry);
+                    let message = || {
+                        self.entry(world, (table, match_table), switch, entry)
+                            .map(Entity::TableEntry)
+                    };
                     match &mut layout {
                         Some(layout) => layout.add(switch, entry, out.row(), message)?,
                         None => out.push(message()?),
@@ -127,7 +132,7 @@ impl Entries {
             }
             _ => {}
         }
-        let message = self.default_entry((table, of), switch)?;
+        let message = self.default_entry((table, match_table), switch)?;
         let has_action = |t: &pb::TableEntry| t.data.as_ref().map_or(0, |d| d.action_id) == self.action;
         if let Some(message) =
             message.filter(|t| self.action == 0 || has_action(t) || matches!(self.which, Selection::Default))
@@ -150,7 +155,7 @@ impl Entries {
     fn entry(
         &self,
         world: &ReadContext,
-        (table, of): (&Table, &Match),
+        (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         entry: &Entry,
     ) -> Result<pb::TableEntry, Refusal> {
@@ -161,7 +166,7 @@ impl Entries {
                 ..message
             });
         }
-        let key = entry::encode_key(table, of, entry).fields;
+        let key = entry::encode_key(table, match_table, entry).fields;
         if self.key_only {
             return Ok(self.table_entry(table, Some(key), None));
         }
@@ -169,21 +174,23 @@ impl Entries {
             EntryAction::Call(call) => entry::encode_call(&table.actions, call, 0, &self.fields),
             EntryAction::Member(id) => (0, self.reference(table, Role::Member, *id)),
             EntryAction::Group(id) => (0, self.reference(table, Role::Group, *id)),
-            // P4Runtime has given it actions of its own; there is no field for that.
+            // An entry with a one-shot action set, written by P4Runtime: BF Runtime has no field
+            // for it.
             EntryAction::OneShot(_) => (0, Vec::new()),
         };
         if !table.data.is_empty() {
             fields.extend(
-                of.resources
+                match_table
+                    .resources
                     .read(switch, entry.handle.get().into(), &table.data, &self.fields)?,
             );
-            fields.extend(self.idle(world, (table, of), switch, entry));
+            fields.extend(self.idle(world, (table, match_table), switch, entry));
         }
         Ok(self.table_entry(table, Some(key), Some(data(action_id, fields))))
     }
 
     fn reference(&self, table: &Table, role: Role, id: u32) -> Vec<pb::DataField> {
-        let field = table.with_role(role).filter(|f| self.selects(f.id));
+        let field = table.field_with_role(role).filter(|f| self.selects(f.id));
         let field = field.map(|f| value::encode(f.id, &f.ty, &Value::Number(id.into())));
         field.into_iter().collect()
     }
@@ -192,14 +199,14 @@ impl Entries {
     fn idle(
         &self,
         world: &ReadContext,
-        (table, of): (&Table, &Match),
+        (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         entry: &Entry,
     ) -> Vec<pb::DataField> {
-        if !of.idle_timeout {
+        if !match_table.idle_timeout {
             return Vec::new();
         }
-        let last = switch.last_hit_ns(of.table, entry.handle).unwrap_or(0);
+        let last = switch.last_hit_ns(match_table.table, entry.handle).unwrap_or(0);
         let elapsed = switch.now_ns().saturating_sub(last);
         let ttl = entry.idle_timeout_ns;
         let active_ns = if ttl > 0 {
@@ -221,14 +228,18 @@ impl Entries {
         fields.collect()
     }
 
-    /// The default entry; `None`: the table tells of none.
-    fn default_entry(&self, (table, of): (&Table, &Match), switch: &Switch) -> Result<Option<pb::TableEntry>, Refusal> {
+    /// The default entry; `None` if the table has no actions of its own.
+    fn default_entry(
+        &self,
+        (table, match_table): (&Table, &MatchTable),
+        switch: &Switch,
+    ) -> Result<Option<pb::TableEntry>, Refusal> {
         if table.actions.is_empty() {
             return Ok(None);
         }
-        let state = &switch.table_state(of.table)?.table;
+        let state = &switch.table_state(match_table.table)?.table;
         let (action_id, mut fields) = entry::encode_call(&table.actions, state.default_action(), 0, &self.fields);
-        fields.extend(of.resources.read(switch, 0, &table.data, &self.fields)?);
+        fields.extend(match_table.resources.read(switch, 0, &table.data, &self.fields)?);
         Ok(Some(pb::TableEntry {
             is_default_entry: true,
             ..self.table_entry(table, None, Some(data(action_id, fields)))
@@ -239,7 +250,7 @@ impl Entries {
 
     fn cells(
         &self,
-        (table, of): (&Table, &Resources),
+        (table, resources): (&Table, &Resources),
         switch: &Switch,
         from: u64,
         out: &mut Portion,
@@ -247,13 +258,13 @@ impl Entries {
         let (first, end) = match &self.which {
             Selection::Number(index) => (*index, index.saturating_add(1)),
             Selection::Default => return Err(Refusal::unsupported("the table has no default entry")),
-            _ => (from, of.size(switch)),
+            _ => (from, resources.size(switch)),
         };
         for index in first..end {
             if out.is_full() {
                 return Ok(Some(index));
             }
-            let fields = of.read(switch, index, &table.data, &self.fields)?;
+            let fields = resources.read(switch, index, &table.data, &self.fields)?;
             let message = self.table_entry(table, Some(number_key(table, index)), Some(data(0, fields)));
             out.push(Entity::TableEntry(message));
         }
@@ -268,7 +279,7 @@ impl Entries {
         from: u64,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
-        // All instances have the same members, as far as this server writes them.
+        // This server writes the same members to all instances.
         let profile = instances.first().and_then(|id| switch.state().profile(*id));
         let message = |id: u32, member: &Member| {
             let (action, fields) = entry::encode_call(&table.actions, &member.action, 0, &self.fields);
@@ -332,7 +343,7 @@ impl Entries {
         Ok(None)
     }
 
-    /// Selection member of a group a hash chooses.
+    /// The member that a group chooses for a hash.
     fn choice(
         &self,
         table: &Table,
@@ -403,7 +414,7 @@ impl Entries {
 
     fn fixed(
         &self,
-        (world, of): (&ReadContext, Fixed),
+        (world, kind): (&ReadContext, Fixed),
         table: &Table,
         switch: &Switch,
         from: u64,
@@ -422,7 +433,7 @@ impl Entries {
             Selection::Row(row) => Some(row),
             _ => None,
         };
-        let rows = fixed::read(of, table, key, from, &source)?;
+        let rows = fixed::read(kind, table, key, from, &source)?;
         for place in rows.places {
             if out.is_full() || !out.room.look(1) {
                 return Ok(Some(place));
@@ -444,13 +455,15 @@ fn missing() -> Refusal {
     Refusal::not_found("there is no such entry")
 }
 
-/// The entry of an idle time-out or its like: its key.
+/// The key of an entry, for idle time-out notifications.
 pub(crate) fn key_of(table: &Table, switch: &Switch, which: &EntryRef) -> Option<pb::TableEntry> {
-    let Kind::Match(of) = &table.kind else { return None };
-    let entry = switch.state().table(of.table)?.table.get(which).ok()?;
+    let Kind::Match(match_table) = &table.kind else {
+        return None;
+    };
+    let entry = switch.state().table(match_table.table)?.table.get(which).ok()?;
     Some(pb::TableEntry {
         table_id: table.id,
-        value: Some(EntryKey::Key(entry::encode_key(table, of, entry))),
+        value: Some(EntryKey::Key(entry::encode_key(table, match_table, entry))),
         ..pb::TableEntry::default()
     })
 }
@@ -468,7 +481,7 @@ fn exact(id: u32, width: u32, number: u64) -> pb::KeyField {
     }
 }
 
-/// The key of a table that has one, which is a number.
+/// The key of a table with one numeric key field.
 fn number_key(table: &Table, number: u64) -> Vec<pb::KeyField> {
     table
         .keys

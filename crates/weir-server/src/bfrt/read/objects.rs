@@ -1,4 +1,4 @@
-//! Numbers of names, and how full tables are.
+//! Reads ids of named objects, and the number of entries in a table.
 
 use super::ReadContext;
 use crate::bfrt::fixed::{self, Source};
@@ -10,7 +10,7 @@ use weir_proto::bfrt_proto::object_id::table_object::Names;
 use weir_proto::bfrt_proto::object_id::{LearnObject, Object, TableObject};
 use weir_switch::Switch;
 
-/// The number of what has a name.
+/// Finds the id of a named object.
 pub(super) fn find(world: &ReadContext, requested: &pb::ObjectId) -> Result<pb::Entity, Refusal> {
     let id = match &requested.object {
         Some(Object::TableObject(object)) => in_table(world, object)?,
@@ -40,7 +40,7 @@ fn in_table(world: &ReadContext, object: &TableObject) -> Result<u32, Refusal> {
         }
         Some(Names::KeyFieldName(name)) => {
             let priority = match &table.kind {
-                Kind::Match(of) if name.field == "$MATCH_PRIORITY" => of.priority,
+                Kind::Match(match_table) if name.field == "$MATCH_PRIORITY" => match_table.priority,
                 _ => None,
             };
             let key = table.keys.iter().find(|k| k.name == name.field).map(|k| k.id);
@@ -69,11 +69,11 @@ fn in_learn(world: &ReadContext, object: &LearnObject) -> Result<u32, Refusal> {
     }
 }
 
-/// How many entries a table has.
+/// The number of entries in a table.
 pub(super) fn usage(world: &ReadContext, table: &Table, switch: &Switch) -> Result<u32, Refusal> {
     let profile = |id| switch.state().profile(id);
     let count = match &table.kind {
-        Kind::Match(of) => switch.table_state(of.table)?.table.len(),
+        Kind::Match(match_table) => switch.table_state(match_table.table)?.table.len(),
         Kind::Members(instances) => instances
             .first()
             .and_then(|id| profile(*id))

@@ -1,17 +1,17 @@
-//! Entries of match-action tables as bytes of the answer, without a message of each in between:
-//! tables with a million of them are read often.
+//! Encodes entries of match-action tables directly to the bytes of the answer, without a message
+//! per entry, because tables with a million entries are read often.
 //!
-//! It tells what [`Entries::entry`] tells, of tables that have only what most have: keys, actions,
-//! counters and meters. Builds with debug assertions compare the two entry by entry, so that every
+//! The result equals that of [`Entries::entry`], for tables with nothing but keys, actions,
+//! counters and meters. Builds with debug assertions compare the two for every entry, so that every
 //! test that reads a whole table does.
 //!
-//! Everything is written from its end to its beginning, as [`Writer`] any_column; numbers of fields are
-//! those of `bfruntime.proto`.
+//! Everything is written from the end to the start, as [`Writer`] requires, so that lengths are
+//! known when they are written. Field numbers are those of `bfruntime.proto`.
 
 use super::{Entries, sum};
 use crate::bfrt::cells::meter_spec;
 use crate::bfrt::entry;
-use crate::bfrt::schema::{Field, Key, Match, Role, Table};
+use crate::bfrt::schema::{Field, Key, MatchTable, Role, Table};
 use crate::bfrt::value::Type;
 use crate::refusal::Refusal;
 use prost::Message;
@@ -27,15 +27,15 @@ use weir_table::{Entry, EntryAction};
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub bytes: BytesMut,
-    /// Where there are numbers of 64 bits that are the sum of what replicas have.
+    /// Offsets of 64-bit numbers that are sums over replicas.
     sums: Vec<u32>,
 }
 
 impl Rows {
-    /// Adds what another replica has counted for the same entries.
+    /// Adds the counts of another replica for the same entries.
     ///
-    /// Replicas have the same entries in the same places, and what they count has the same length
-    /// whatever it is: only the numbers at `sums` differ.
+    /// Replicas have the same entries at the same positions, and counts have a fixed length.
+    /// Therefore only the numbers at `sums` differ.
     pub fn merge(&mut self, other: &Rows) {
         debug_assert_eq!((self.bytes.len(), &self.sums), (other.bytes.len(), &other.sums));
         for at in self.sums.iter().map(|at| *at as usize..*at as usize + 8) {
@@ -46,7 +46,7 @@ impl Rows {
     }
 }
 
-/// State of an entry that is told.
+/// A field with state of an entry, by its id; a meter's parameter is 0 to 3.
 #[derive(Debug, Clone, Copy)]
 enum StateColumn {
     Bytes(u32),
@@ -54,7 +54,7 @@ enum StateColumn {
     Meter(u32, usize),
 }
 
-/// How entries of a table are told.
+/// Encodes entries of one table for one query.
 pub(super) struct Layout<'a> {
     entries: &'a Entries,
     table: &'a Table,
@@ -63,14 +63,14 @@ pub(super) struct Layout<'a> {
     counter: Option<ExternId>,
     meter: Option<(ExternId, bool)>,
     writer: Writer,
-    /// How far before the end of an entry its numbers that are sums begin.
+    /// Distance from the end of the entry to each number that is a sum over replicas.
     sums: Vec<usize>,
 }
 
 impl<'a> Layout<'a> {
-    /// How entries of this table are told; `None`: as messages only.
-    pub fn new(entries: &'a Entries, table: &'a Table, of: &Match) -> Option<Self> {
-        if of.idle_timeout || of.resources.has_registers_or_filters() {
+    /// The encoder of a table; `None` if its entries need messages.
+    pub fn new(entries: &'a Entries, table: &'a Table, match_table: &MatchTable) -> Option<Self> {
+        if match_table.idle_timeout || match_table.resources.has_registers_or_filters() {
             return None;
         }
         let fields = table.data.iter().filter(|f| entries.selects(f.id));
@@ -78,7 +78,7 @@ impl<'a> Layout<'a> {
             (Role::CounterBytes, Type::Bits(64)) => Some(Some(StateColumn::Bytes(field.id))),
             (Role::CounterPackets, Type::Bits(64)) => Some(Some(StateColumn::Packets(field.id))),
             (Role::Meter(which), Type::Bits(64)) => Some(Some(StateColumn::Meter(field.id, which))),
-            // Which of them an entry has is its action's to say.
+            // The entry's action decides which of the two it has.
             (Role::Member | Role::Group, Type::Bits(32)) => Some(None),
             _ => None,
         };
@@ -90,19 +90,19 @@ impl<'a> Layout<'a> {
         Some(Layout {
             entries,
             table,
-            priority: of.priority,
-            counter: of.resources.counter.filter(|_| counts),
-            meter: of.resources.meter.filter(|_| meters),
+            priority: match_table.priority,
+            counter: match_table.resources.counter.filter(|_| counts),
+            meter: match_table.resources.meter.filter(|_| meters),
             columns,
             writer: Writer::default(),
             sums: Vec::new(),
         })
     }
 
-    /// Adds an entry. Builds with debug assertions look whether it is `told`.
+    /// Appends an entry. Builds with debug assertions compare it with `expected`.
     ///
     /// # Errors
-    /// Its counter or meter is not there.
+    /// Its counter or meter does not exist.
     pub fn add(
         &mut self,
         switch: &Switch,
@@ -112,7 +112,7 @@ impl<'a> Layout<'a> {
     ) -> Result<(), Refusal> {
         self.writer.clear();
         self.sums.clear();
-        // All from the end: target, data, key, table.
+        // Fields from the last to the first: target, data, key, table.
         let end = self.writer.mark();
         if let Some(target) = &self.entries.target {
             self.writer.message(8, target);
@@ -195,7 +195,7 @@ impl<'a> Layout<'a> {
     }
 
     fn reference(&mut self, role: Role, id: u32) {
-        if let Some(field) = self.table.with_role(role).filter(|f| self.entries.selects(f.id)) {
+        if let Some(field) = self.table.field_with_role(role).filter(|f| self.entries.selects(f.id)) {
             stream(&mut self.writer, field.id, 4, |room| {
                 room.copy_from_slice(&id.to_be_bytes());
             });
@@ -209,12 +209,12 @@ fn encoded(entity: Entity) -> Vec<u8> {
     pb::Entity { entity }.encode_to_vec()
 }
 
-/// Bytes that a value takes.
+/// Bytes of an encoded value.
 fn length(value: &Bits) -> usize {
     value.width().div_ceil(8) as usize
 }
 
-/// A `DataField` of a `TableData` that is a number.
+/// Writes a numeric `DataField` of a `TableData`.
 fn stream(writer: &mut Writer, id: u32, length: usize, fill: impl FnOnce(&mut [u8])) {
     let end = writer.mark();
     writer.fill(2, length, fill);
@@ -222,15 +222,15 @@ fn stream(writer: &mut Writer, id: u32, length: usize, fill: impl FnOnce(&mut [u
     writer.nested(2, end);
 }
 
-/// A field that is a number.
+/// Writes a numeric field.
 fn bits(writer: &mut Writer, field: u32, value: &Bits) {
     writer.fill(field, length(value), |room| value.copy_to(room));
 }
 
-/// A `KeyField` of a `TableKey`.
+/// Writes a `KeyField` of a `TableKey`.
 fn key_field(writer: &mut Writer, key: &Key, found: &KeyMatch) {
     let end = writer.mark();
-    // The numbers of the fields of `KeyField` that say how it is matched.
+    // `kind`: the field number in `KeyField` of the match type.
     let kind = match found {
         KeyMatch::Exact(value) => {
             bits(writer, 1, value);

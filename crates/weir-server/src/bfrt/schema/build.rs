@@ -1,6 +1,9 @@
-//! Puts a schema together of a program and its description.
+//! Builds a schema from a program and its `bfrt.json` descriptions.
+//!
+//! The description has ids, names and types; the program has the objects of the switch. Both are
+//! matched by name.
 
-use super::{Action, Field, Key, Kind, Learn, Match, Param, Resources, Role, Schema, Style, Table};
+use super::{Action, Field, Key, Kind, Learn, MatchTable, Param, Resources, Role, Schema, Style, Table};
 use crate::bfrt::fixed::Fixed;
 use crate::bfrt::value::{Type, Value};
 use crate::refusal::Refusal;
@@ -9,13 +12,13 @@ use weir_ir::{ConstValue, ExternId, MatchKind, Program, ValueSetId};
 use weir_proto::bfrt_info::{self as info, BfrtInfo, DataChoice, DataShape};
 use weir_proto::custom_crc;
 
-/// The only key that is no match.
+/// The only key field that is not matched.
 const PRIORITY: &str = "$MATCH_PRIORITY";
 
-/// What a program and its device are called. `described` is made by weir of the same program.
+/// Builds the schema. `described` was made by weir from the same program, `fixed` is the device's.
 ///
 /// # Errors
-/// The description has what this server does not know.
+/// The description has a table or type that this server does not know.
 pub(crate) fn schema(program: &Program, described: &BfrtInfo, fixed: &BfrtInfo) -> Result<Schema, Refusal> {
     let control = weir_arch::targets().iter().find(|t| t.name == program.target);
     let builder = Builder {
@@ -35,8 +38,8 @@ pub(crate) fn schema(program: &Program, described: &BfrtInfo, fixed: &BfrtInfo) 
     Ok(schema)
 }
 
-/// The name that the program has for an object. Those of several pipelines begin with their names
-/// in the program, too.
+/// The name of an object in the program. With several pipelines, names begin with that of the
+/// pipeline in the program, too.
 fn without_pipe<'n>(program: &Program, name: &'n str) -> &'n str {
     let given = name.strip_prefix("pipe.").filter(|_| program.pipelines.is_empty());
     given.unwrap_or(name)
@@ -51,7 +54,7 @@ fn learn(program: &Program, described: &info::LearnFilter) -> Learn {
     }
 }
 
-/// A default that a description gives.
+/// The default value of a field in a description.
 fn default_of(ty: &Type, described: &info::FieldType) -> Option<Value> {
     let given = described.default_value.as_ref()?;
     match ty {
@@ -66,8 +69,8 @@ fn default_of(ty: &Type, described: &info::FieldType) -> Option<Value> {
     }
 }
 
-fn field(of: &info::DataField, mandatory: bool, read_only: bool) -> Result<Field, String> {
-    let (ty, default) = match &of.shape {
+fn field(described: &info::DataField, mandatory: bool, read_only: bool) -> Result<Field, String> {
+    let (ty, default) = match &described.shape {
         DataShape::Value(described) => {
             let ty = Type::of(described)?;
             let default = default_of(&ty, described);
@@ -76,11 +79,11 @@ fn field(of: &info::DataField, mandatory: bool, read_only: bool) -> Result<Field
         DataShape::Container(parts) => (Type::Container(fields(parts)?), None),
     };
     Ok(Field {
-        id: of.id,
-        name: of.name.clone(),
-        role: role(&of.name),
+        id: described.id,
+        name: described.name.clone(),
+        role: role(&described.name),
         ty,
-        repeated: of.repeated || matches!(of.shape, DataShape::Container(_)),
+        repeated: described.repeated || matches!(described.shape, DataShape::Container(_)),
         mandatory,
         read_only,
         default,
@@ -102,7 +105,7 @@ fn fields(described: &[info::TableData]) -> Result<Vec<Field>, String> {
     Ok(all)
 }
 
-/// What a field of a table's data stands for, by its name.
+/// The meaning of a data field, by its name.
 fn role(name: &str) -> Role {
     match name {
         "$COUNTER_SPEC_BYTES" => Role::CounterBytes,
@@ -143,7 +146,7 @@ fn key(described: &info::KeyField, kind: MatchKind) -> Result<Key, String> {
     })
 }
 
-/// A table whose keys are all exact, and whose actions only group fields.
+/// A table with exact keys only, whose actions only group fields.
 fn plain(described: &info::Table, kind: Kind) -> Result<Table, String> {
     let keys = described.key.iter().map(|k| key(k, MatchKind::Exact));
     let actions = described.action_specs.iter().flatten().map(|spec| {
@@ -192,7 +195,7 @@ impl Builder<'_> {
         Some(self.control?.resource(&instance.type_name)?.kind)
     }
 
-    /// The instance of a kind with this name.
+    /// The extern instance with this name and kind.
     fn instance(&self, name: &str, kind: ResourceKind) -> Result<ExternId, String> {
         let mut found = self.program.externs.iter().filter(|(_, e)| e.name == name);
         let found = found.find(|(id, _)| self.kind_of(*id) == Some(kind));
@@ -347,7 +350,7 @@ impl Builder<'_> {
                 Some(ResourceKind::DirectCounter) => resources.counter = Some(*direct),
                 Some(ResourceKind::DirectMeter) => resources.meter = Some((*direct, counts_bytes(described))),
                 Some(ResourceKind::DirectRegister) => {
-                    // Names of its fields begin with its own.
+                    // Names of its fields begin with the name of the register.
                     let begin = format!("{}.", self.program.externs[*direct].name);
                     let which = resources.registers.len();
                     let own = data.iter_mut().filter(|f| f.name.starts_with(&begin));
@@ -369,7 +372,7 @@ impl Builder<'_> {
             operations: described.supported_operations.clone(),
             attributes: described.attributes.clone(),
             read_only: false,
-            kind: Kind::Match(Match {
+            kind: Kind::Match(MatchTable {
                 table: id,
                 priority: described.key.iter().find(|k| k.name == PRIORITY).map(|k| k.id),
                 is_ranked: lpm > 1 || kinds.iter().any(masked),
@@ -382,8 +385,8 @@ impl Builder<'_> {
         })
     }
 
-    /// The switch's profiles that a table of members stands for: those that tables use, of a
-    /// selector or not.
+    /// A table of members, and the profiles of the switch that it represents: those that tables
+    /// use, with a selector or without.
     fn members(&self, described: &info::Table, name: &str) -> Result<Table, String> {
         let is_given = |id: ExternId| {
             let arguments = &self.program.externs[id].arguments;
@@ -433,16 +436,16 @@ impl Builder<'_> {
         Ok(table)
     }
 
-    /// The number of an action in a profile: those of its tables for entries, each once.
+    /// The index of an action in a profile: the actions for entries of all its tables, each once.
     fn number_in(&self, profile: ExternId, name: &str) -> Option<usize> {
         let mut seen = Vec::new();
         let tables = self.program.tables.iter().map(|(_, t)| t);
         let listed = tables
             .filter(|t| t.implementation == Some(profile))
             .flat_map(|t| &t.actions);
-        for of in listed.filter(|a| !a.default_only) {
-            if !seen.contains(&of.action) {
-                seen.push(of.action);
+        for listed_action in listed.filter(|a| !a.default_only) {
+            if !seen.contains(&listed_action.action) {
+                seen.push(listed_action.action);
             }
         }
         seen.iter().position(|a| self.program.actions[*a].name == name)

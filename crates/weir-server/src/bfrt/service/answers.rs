@@ -1,8 +1,8 @@
-//! AnswerBudget that are one message each, and how many bytes they may have together.
+//! The memory budget for answers that are sent as one message each.
 //!
-//! Such an answer is in memory as a total from its first entry until its client has taken it. So it
-//! has a share of a budget of the server, which goes back when both are over: the putting together
-//! and the sending.
+//! Such an answer is in memory as a whole from its first entry until its client has received it. It
+//! therefore holds a permit of the server's budget. The permit is returned when the answer is both
+//! complete and sent.
 
 use crate::refusal::Refusal;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio_stream::Stream;
 
-/// Bytes from which on an answer counts.
+/// Answers with fewer bytes do not count.
 const MIN_COUNTED: usize = 1 << 20;
 
-/// Bytes that answers may have, and those that are free.
+/// The budget in bytes, and its unused part.
 #[derive(Debug)]
 pub struct AnswerBudget {
     total: usize,
@@ -22,7 +22,7 @@ pub struct AnswerBudget {
 }
 
 impl AnswerBudget {
-    /// Room for so many bytes.
+    /// A budget of `total` bytes.
     pub fn new(total: usize) -> Arc<Self> {
         Arc::new(AnswerBudget {
             total,
@@ -30,7 +30,7 @@ impl AnswerBudget {
         })
     }
 
-    /// The share of an answer without bytes so far.
+    /// The permit of an answer that has no bytes so far.
     pub fn permit(self: &Arc<Self>) -> Arc<AnswerPermit> {
         Arc::new(AnswerPermit {
             budget: Arc::clone(self),
@@ -39,7 +39,7 @@ impl AnswerBudget {
     }
 }
 
-/// What one answer has; given back with the last handle.
+/// The bytes that one answer holds; returned when the last handle is dropped.
 #[derive(Debug)]
 pub struct AnswerPermit {
     budget: Arc<AnswerBudget>,
@@ -47,10 +47,10 @@ pub struct AnswerPermit {
 }
 
 impl AnswerPermit {
-    /// Takes what an answer of so many bytes needs beside what it has.
+    /// Extends the permit to an answer of `to` bytes.
     ///
     /// # Errors
-    /// Others have the rest.
+    /// The budget is exhausted.
     pub fn grow(&self, to: usize) -> Result<(), Refusal> {
         let more = match to {
             0..MIN_COUNTED => return Ok(()),
@@ -79,7 +79,7 @@ impl Drop for AnswerPermit {
     }
 }
 
-/// A stream of answers, which keeps their share until they are sent or nobody waits for them.
+/// A response stream that holds the answer's permit until all is sent or the client cancels.
 #[derive(Debug)]
 pub struct AnswerStream<S> {
     inner: S,
@@ -87,7 +87,7 @@ pub struct AnswerStream<S> {
 }
 
 impl<S> AnswerStream<S> {
-    /// A stream with a share.
+    /// A stream with a permit.
     pub fn new(inner: S, permit: Arc<AnswerPermit>) -> Self {
         AnswerStream { inner, _permit: permit }
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_answer_has_others_have_not_until_it_is_gone() {
+    fn bytes_of_an_answer_are_unavailable_to_others_until_it_is_dropped() {
         let answers = AnswerBudget::new(8 << 20);
         let [one, two, short] = [(); 3].map(|()| answers.permit());
         assert_eq!(one.grow(5 << 20), Ok(()));

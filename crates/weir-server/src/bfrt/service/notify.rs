@@ -1,4 +1,8 @@
-//! What the switch tells clients: digests, idle entries, ports, new programs.
+//! Notifications to clients: digests, idle entries, port status, new programs.
+//!
+//! Two tasks poll the switch for digests and for idle entries, only while a client subscribes to
+//! them. Port and program events come from the device. A slow stream loses notifications, which are
+//! counted; nothing here blocks on a client.
 
 use super::Shared;
 use crate::bfrt::fixed::Fixed;
@@ -21,7 +25,7 @@ use weir_proto::bfrt_proto::stream_message_response::Update as Answer;
 use weir_switch::{Digest, Switch};
 use weir_table::{EntryHandle, EntryRef};
 
-/// Starts the tasks that tell clients; they end with the server.
+/// Starts the polling tasks; they end with the server.
 pub fn start(shared: &Arc<Shared>) {
     let listener: Weak<Shared> = Arc::downgrade(shared);
     shared.device.listen(listener);
@@ -94,7 +98,7 @@ impl Listener for Shared {
 }
 
 impl Shared {
-    /// The whole device, as notices say it.
+    /// The target of notifications: the whole device.
     fn whole_device(&self) -> pb::TargetDevice {
         pb::TargetDevice {
             device_id: self.config.device_id,
@@ -104,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// Tells clients that a port carries packets now, or does not.
+    /// Notifies clients that a port went up or down.
     pub(super) fn port_changed(&self, port: u32, up: bool) {
         if !lock(&self.attributes).port_status {
             return;
@@ -160,7 +164,7 @@ async fn digests(shared: Weak<Shared>, interval: Duration) {
 
 type Handle = (TableId, u32);
 
-/// An entry that is idle, or was.
+/// An idle entry of a replica.
 struct Idle {
     last_hit_ns: u64,
     entry: pb::TableEntry,
@@ -169,7 +173,7 @@ struct Idle {
 async fn idle(shared: Weak<Shared>, interval: Duration) {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // Entries that clients were told of, and have not been told of since that they are hit again.
+    // Entries reported as idle and not yet reported as active again.
     let mut notified: FxHashMap<Handle, pb::TableEntry> = FxHashMap::default();
     loop {
         ticks.tick().await;
@@ -180,12 +184,12 @@ async fn idle(shared: Weak<Shared>, interval: Duration) {
     }
 }
 
-/// The idle entries of a replica, of tables whose clients are notified.
+/// The idle entries of a replica, in tables that notify.
 fn idle_entries(program: &Program, tables: &[TableId], switch: &Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
     let found = switch.idle_entries(now_ns).into_iter();
     let found = found.filter(|(table, _)| tables.contains(table));
     let entries = found.filter_map(|(table, handle)| {
-        let described = program.schema.of_switch(table)?;
+        let described = program.schema.for_switch_table(table)?;
         let entry = read::key_of(described, switch, &EntryRef::Handle(handle))?;
         let last_hit_ns = switch.last_hit_ns(table, handle).unwrap_or(0);
         Some(((table, handle.get()), Idle { last_hit_ns, entry }))
@@ -206,7 +210,7 @@ async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, pb::TableEn
         .tables
         .iter()
         .filter_map(|t| match &t.kind {
-            Kind::Match(of) if attributes.notifies(t.id) => Some(of.table),
+            Kind::Match(match_table) if attributes.notifies(t.id) => Some(match_table.table),
             _ => None,
         })
         .collect();
@@ -224,17 +228,17 @@ async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, pb::TableEn
     let now = shared.device.plane.now_ns();
     let known = notified.keys().copied().collect::<Vec<_>>();
     let found = gather(&*shared.device.plane, move |_, switch: &mut Switch| {
-        // Of those that were told of, the ones that are still there.
-        let there = known.iter().filter(|(table, handle)| {
+        // Reported entries that still exist.
+        let existing = known.iter().filter(|(table, handle)| {
             let handle = EntryHandle::new(*handle);
             handle.is_some_and(|h| switch.state().table(*table).is_some_and(|t| t.table.entry(h).is_some()))
         });
-        let there: Vec<Handle> = there.copied().collect();
-        (idle_entries(&program, &tables, switch, now), there)
+        let existing: Vec<Handle> = existing.copied().collect();
+        (idle_entries(&program, &tables, switch, now), existing)
     });
     let mut replicas = found.await?.into_iter();
-    let (mut idle, there) = replicas.next().unwrap_or_default();
-    // An entry is idle where it is so on all replicas.
+    let (mut idle, existing) = replicas.next().unwrap_or_default();
+    // An entry is idle if it is idle on every replica.
     for (other, _) in replicas {
         idle.retain(|handle, entry| match other.get(handle) {
             Some(o) => {
@@ -244,7 +248,7 @@ async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, pb::TableEn
             None => false,
         });
     }
-    notified.retain(|handle, _| there.contains(handle));
+    notified.retain(|handle, _| existing.contains(handle));
     let active: Vec<Handle> = notified.keys().filter(|h| !idle.contains_key(h)).copied().collect();
     for handle in active {
         if let Some(entry) = notified.remove(&handle) {

@@ -1,4 +1,7 @@
-//! The RPCs about programs.
+//! The RPCs about programs: SetForwardingPipelineConfig and GetForwardingPipelineConfig.
+//!
+//! A program is compiled and checked before any lock is acquired. Loading it needs the write phase
+//! and exclusive access to the programs.
 
 use super::Shared;
 use crate::bfrt::program::{self, Program};
@@ -15,7 +18,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
 use weir_proto::bfrt_raw::SetForwardingPipelineConfigRequest;
 
-/// Does what a request asks for.
+/// Executes a SetForwardingPipelineConfig request.
 pub async fn set(
     shared: Arc<Shared>,
     request: SetForwardingPipelineConfigRequest,
@@ -31,7 +34,8 @@ pub async fn set(
     set.await.map_err(|e| errors::status(&e))
 }
 
-/// Programs in a request. One is taken; who sends more is told so.
+/// The most configs of a request that are decoded. Only one is accepted; up to this number the
+/// error states the count.
 const MAX_CONFIGS: usize = 16;
 
 async fn set_config(
@@ -73,7 +77,7 @@ async fn set_config(
         Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd if !request.config.is_empty() => Err(Refusal::malformed(
             "the program is the one that was begun with; leave out the config",
         )),
-        // Before all others are kept waiting.
+        // Checked before the write phase is acquired, which would block all other requests.
         Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd
             if shared.device.pipelines.read().await.saved.is_none() =>
         {
@@ -117,7 +121,7 @@ async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest)
         let current = pipelines.current().ok().and_then(|p| p.loaded.bfrt.clone().ok());
         let name = current.as_ref().map(|p| p.name.as_str());
         let clients = lock(&shared.clients);
-        // Who is unknown is told so first.
+        // An unknown client is reported before an unknown program.
         clients.require(request.client_id)?;
         if config.p4_name != SHARED && name != Some(config.p4_name.as_str()) {
             return Err(Refusal::not_found(format!("there is no program `{}`", config.p4_name)));
@@ -127,13 +131,13 @@ async fn bind(shared: &Shared, request: &pb::SetForwardingPipelineConfigRequest)
             .all(|c| c.bound.is_none() || !c.notifications.enable_learn_notifications)
     };
     if is_first {
-        // What the switch has kept from before nobody has asked for.
+        // The first subscriber does not receive digests from before its binding.
         shared.device.poll_digests().await?;
     }
     lock(&shared.clients).bind(request.client_id, &config.p4_name)
 }
 
-/// Compiles and checks the program of a request, not on the threads that serve everybody.
+/// Compiles and checks the program of a request, outside of the threads that serve requests.
 async fn verify(
     shared: &Shared,
     request: &pb::SetForwardingPipelineConfigRequest,
@@ -157,10 +161,10 @@ async fn verify(
     shared.device.verify(work).await
 }
 
-/// The program of a config.
+/// Loads the program of a config.
 ///
-/// What hardware is given is the output of its compiler, which weir cannot run: then the program
-/// that runs is meant, if it has the same name.
+/// Hardware receives the output of its own compiler, which weir cannot run. Such a config selects
+/// the running program, if that has the same name.
 fn load_config(
     config: pb::ForwardingPipelineConfig,
     running: Option<Arc<Loaded>>,
@@ -194,7 +198,7 @@ fn load_config(
     Ok(Arc::new(loaded))
 }
 
-/// Whether bytes are a program's text.
+/// Whether the bytes are P4 source or a saved weir program.
 fn is_source(binary: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(binary) else {
         return false;
@@ -203,7 +207,7 @@ fn is_source(binary: &[u8]) -> bool {
     start.starts_with("weir ") || (!start.starts_with('{') && text.contains("main"))
 }
 
-/// Tells which program there is, and what describes it and the device.
+/// Returns the current program, its description and that of the device.
 pub async fn get(
     shared: &Shared,
     request: pb::GetForwardingPipelineConfigRequest,

@@ -1,6 +1,8 @@
-//! The Read RPC.
+//! The Read RPC: resolves queries, reads them in steps, and encodes the answer.
 //!
-//! The answer is one message, as clients of the reference expect; those that take several say so.
+//! The answer is one message, as clients of the reference server expect. Clients that set
+//! `weir-stream` in the metadata receive several. `crate::reading` runs the steps; this module does
+//! not touch locks.
 
 use super::answers::{AnswerPermit, AnswerStream};
 use super::{Options, Shared};
@@ -23,12 +25,12 @@ use weir_switch::Switch;
 
 type Out = Sender<Result<ReadResponse, Status>>;
 
-/// Messages that wait for a reader that takes several.
+/// Messages queued for a client that receives several.
 const QUEUED_MESSAGES: usize = 16;
-/// Bytes of one of several messages.
+/// Bytes from which on one of several messages is sent.
 const MESSAGE_BYTES: usize = 1 << 20;
 
-/// The entities of a request.
+/// The resolved entities of a request.
 struct Queries {
     world: ReadContext,
     queries: Vec<Result<Query, Refusal>>,
@@ -90,7 +92,7 @@ impl reading::Queries for Queries {
     }
 }
 
-/// Whether an entity is about a table of the device.
+/// Checks that an entity addresses a table of the device.
 fn only_device(world: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> {
     let table = match &entity.entity {
         Some(Entity::TableEntry(e)) => e.table_id,
@@ -105,7 +107,7 @@ fn only_device(world: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> 
     }
 }
 
-/// Begins a Read; what it finds comes by the stream.
+/// Starts a Read; its result arrives on the returned stream.
 pub fn read(
     shared: Arc<Shared>,
     request: ReadRequest,
@@ -121,7 +123,7 @@ pub fn read(
             let request = request.map_err(|e| errors::status(&e))?;
             run(&shared, request, options, &out, &permit).await
         };
-        let result = reading::while_wanted(&out, options.within("Read", work)).await;
+        let result = reading::while_wanted(&out, options.with_deadline("Read", work)).await;
         if let Some(Err(status)) = result {
             let _ = out.send(Err(status)).await;
         }
@@ -130,7 +132,7 @@ pub fn read(
     stream
 }
 
-/// What is told of an entity that was refused.
+/// The error of a refused entity.
 fn entity_error(
     reporter: &mut Reporter,
     request: &pb::ReadRequest,
@@ -150,12 +152,12 @@ fn entity_error(
     reporter.error(what, table, refusal)
 }
 
-/// Collects the answer, and sends it.
+/// Encodes the answer and sends it.
 struct Answer<'a> {
     reader: Recipient<'a, ReadResponse>,
     shared: &'a Shared,
     builder: ReadResponseBuilder,
-    /// What it has of the room for answers that are one message each.
+    /// Its permit of the budget for single-message answers.
     permit: &'a AnswerPermit,
     streams: bool,
 }
@@ -195,7 +197,7 @@ impl Answer<'_> {
     }
 }
 
-/// The request with its entities, if there are not too many.
+/// Decodes the entities of the request, if their number is within the limit.
 async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> Result<pb::ReadRequest, Refusal> {
     Bounds::read(shared.config.max_queries, "entities").check(&request.list)?;
     if let Some(target) = &request.rest.target {
@@ -207,7 +209,7 @@ async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> 
     })
 }
 
-/// Reads, and sends what is found and what was refused.
+/// Reads, and sends the entities and errors.
 async fn run(
     shared: &Shared,
     request: pb::ReadRequest,
@@ -228,7 +230,7 @@ async fn run(
     let (queries, refused) = read.map_err(|e| errors::status(&e))?;
     let is_large = request.entities.len() > MANY;
     let mut builder = std::mem::take(&mut answer.builder);
-    // A hundred thousand statuses take a while, with the largest answers before them.
+    // Encoding 100,000 statuses is slow, also for the other requests of this thread.
     let reported = decoding::aside(is_large, move || {
         let result = report(&mut builder, &request, &queries, refused, options);
         (builder, result)
@@ -239,8 +241,7 @@ async fn run(
     result
 }
 
-/// Tells what was refused of a request, in ascending order: in the answer where it is asked for
-/// there, else as a status.
+/// Reports refusals in ascending order: in the answer if `error_in_resp` is set, else as a status.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
 fn report(
     builder: &mut ReadResponseBuilder,

@@ -1,4 +1,4 @@
-//! The StreamChannel RPC: what clients say there, and what they are told.
+//! The StreamChannel RPC: subscriptions of clients, and notifications to them.
 
 use super::{Shared, Stream};
 use crate::backlog::{self, RESERVED, Size};
@@ -22,7 +22,7 @@ type Outgoing = Result<pb::StreamMessageResponse, Status>;
 /// Opens a stream.
 ///
 /// # Errors
-/// There are too many.
+/// The limit of streams is exhausted.
 pub fn open(
     shared: &Arc<Shared>,
     incoming: Streaming<pb::StreamMessageRequest>,
@@ -52,12 +52,12 @@ struct Session {
 }
 
 impl Session {
-    /// Listens until the stream ends.
+    /// Handles messages until the stream ends.
     async fn run(self, mut incoming: Streaming<pb::StreamMessageRequest>) {
         let error = loop {
             let message = tokio::select! {
                 message = incoming.next() => message,
-                // The client is not there any more to hear answers.
+                // The client has closed its side.
                 () = self.out.closed() => break None,
             };
             match message {
@@ -66,7 +66,7 @@ impl Session {
                         break Some(errors::status(&refusal));
                     }
                 }
-                // Of a message that is too long, for example.
+                // For example, because a message was too long.
                 Some(Err(status)) => break Some(status),
                 None => break None,
             }
@@ -78,10 +78,10 @@ impl Session {
         }
     }
 
-    /// Deals with a message.
+    /// Handles a message.
     ///
     /// # Errors
-    /// The stream is to be ended.
+    /// The stream must end.
     fn handle(&self, message: &pb::StreamMessageRequest) -> Result<(), Refusal> {
         match &message.update {
             Some(Update::Subscribe(subscribe)) => {
@@ -109,7 +109,8 @@ impl Session {
 }
 
 impl Shared {
-    /// Tells clients something. What may be lost is lost where a stream is slow, and counted.
+    /// Sends a notification to clients. If `may_be_lost`, a slow stream loses it; every loss is
+    /// counted.
     pub(super) fn notify(&self, to: &[StreamId], answer: &Answer, may_be_lost: bool) {
         let streams = lock(&self.streams);
         for id in to {

@@ -1,13 +1,15 @@
-//! The Write RPC.
+//! The Write RPC: resolves updates, submits them to the switch, and reports statuses.
 //!
-//! A large batch is resolved piece by piece on a thread of its own, and each piece is given to the
-//! switch as soon as it is resolved: one is applied while the next is resolved. Nobody else's
-//! orders come in between for a second; then they do after so many pieces ([`Giving`]). A huge
-//! batch, for which others would wait too long, is resolved before. Pieces are cut smaller where
-//! the switch needs longer, since packets wait for what is done at once. Batches that must be all
-//! or nothing are one piece.
+//! A large batch is resolved in pieces on a blocking thread. Each piece is submitted as soon as it
+//! is resolved, so that one is applied while the next is resolved. For a second, no commands of
+//! other requests come between the pieces; after that the batch yields after every
+//! [`PIECES_PER_YIELD`] pieces.
+//!
+//! A huge batch is resolved before it acquires the phase, because others would wait too long.
+//! Pieces that are expensive for the switch are split further, since packets wait while a command
+//! is executed. An atomic batch is one piece.
 
-use super::{Addressed, Options, Shared};
+use super::{AddressedProgram, Options, Shared};
 use crate::batches::Room;
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
@@ -34,64 +36,66 @@ use weir_proto::bfrt_raw::WriteRequest;
 use weir_proto::listed::EncodedList;
 use weir_table::EntryRef;
 
-/// Updates of a batch of which packets may meet a part that are resolved at a time.
-const PIECE: usize = 256;
+/// Updates of a non-atomic batch that are resolved together.
+const PIECE_UPDATES: usize = 256;
 
-/// Pieces after which others may come in between.
-const PART: usize = 64;
+/// Pieces submitted before the batch may yield to commands of others.
+const PIECES_PER_YIELD: usize = 64;
 
-/// Bytes of a request from which on it is looked at before anybody waits for it: some milliseconds.
-const LONG: usize = 1 << 20;
+/// Bytes of a request from which on it is prepared before it acquires the phase: preparation takes
+/// some milliseconds.
+const LONG_BYTES: usize = 1 << 20;
 
-/// Bytes of a request from which on its updates are resolved before: some 0.2 s, or much more where
-/// they are not plain.
-const HUGE: usize = 16 << 20;
+/// Bytes of a request from which on all its updates are resolved before it acquires the phase: some
+/// 0.2 s, or much more for updates that are not plain.
+const HUGE_BYTES: usize = 16 << 20;
 
-/// Updates from which on they are resolved before, however short they are.
-const HUGE_BATCH: usize = 1 << 18;
+/// Number of updates with the same effect as [`HUGE_BYTES`], however short they are.
+const HUGE_UPDATES: usize = 1 << 18;
 
-/// An update that did not simply go well: its place in the batch, and what to tell of it.
+/// The status of an update that was not plainly successful: its index in the batch, and the error
+/// or remark.
 struct UpdateStatus {
-    at: usize,
+    index: usize,
     error: pb::Error,
 }
 
-/// What became of a piece of a batch.
-struct Piece {
+/// The outcome of a piece of a batch.
+struct PieceOutcome {
     statuses: Vec<UpdateStatus>,
-    /// WriteMode many updates were tried.
+    /// The number of updates that were tried.
     tried: usize,
 }
 
-type Pending = Pin<Box<dyn Future<Output = Result<Piece, Gone>> + Send>>;
+type PendingPiece = Pin<Box<dyn Future<Output = Result<PieceOutcome, Gone>> + Send>>;
 
-/// Does what a request asks for.
+/// Executes a Write.
 pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options) -> Result<pb::WriteResponse, Status> {
     let (pieces, _room) = outcomes(&shared, request, options)
         .await
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
-    let told = move || answer(pieces, tried, options);
-    let told = decoding::aside(tried > MANY, told).await;
-    told.map_err(|e| errors::status(&e))?
+    let answer = move || answer(pieces, tried, options);
+    let answer = decoding::aside(tried > MANY, answer).await;
+    answer.map_err(|e| errors::status(&e))?
 }
 
-/// What is told of a batch of so many updates.
+/// The answer to a batch of which `tried` updates were tried.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
-fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::WriteResponse, Status> {
+fn answer(pieces: Vec<PieceOutcome>, tried: usize, options: Options) -> Result<pb::WriteResponse, Status> {
     let statuses: Vec<UpdateStatus> = pieces.into_iter().flat_map(|p| p.statuses).collect();
     let has_failed = statuses.iter().any(|o| o.error.canonical_code != 0);
     if has_failed {
-        let last = statuses.last().map_or(0, |o| o.at + 1);
+        let last = statuses.last().map_or(0, |o| o.index + 1);
         let most = errors::max_encoded(options.error_bytes);
         let first = statuses.iter().find(|o| o.error.canonical_code != 0);
-        if let Some(first) = first.filter(|o| o.at >= most) {
-            let error = errors::with_number(first.at, first.error.clone());
+        if let Some(first) = first.filter(|o| o.index >= most) {
+            let error = errors::with_number(first.index, first.error.clone());
             return Err(batch_status("Write Error Status", vec![error], options.error_bytes));
         }
         let mut errors = vec![pb::Error::default(); last.min(most)];
         for one in statuses {
-            if let Some(error) = errors.get_mut(one.at) {
+            if let Some(error) = errors.get_mut(one.index) {
                 *error = one.error;
             }
         }
@@ -100,11 +104,11 @@ fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::Writ
     if options.error_in_resp {
         let mut status = vec![pb::Error::default(); tried];
         for one in statuses {
-            status[one.at] = one.error;
+            status[one.index] = one.error;
         }
         return Ok(pb::WriteResponse { status });
     }
-    // Without the flag there are only statuses of updates that have become others.
+    // Without `error_in_resp` the response lists only insertions that became modifications.
     Ok(pb::WriteResponse {
         status: statuses
             .into_iter()
@@ -116,11 +120,11 @@ fn answer(pieces: Vec<Piece>, tried: usize, options: Options) -> Result<pb::Writ
 
 /// `Error::code` of an insertion that became a modification: that of ALREADY_EXISTS.
 const MODIFIED: i32 = 6;
-/// `Error::code` of a deletion of what was not there, where that is no failure: that of NOT_FOUND.
+/// `Error::code` of a deletion of a missing entry that succeeds: that of NOT_FOUND.
 const ABSENT: i32 = 5;
 
-/// What is told of an outcome that is not plain success.
-fn update_error(
+/// The status of an outcome that is not plain success.
+fn update_status(
     reporter: &mut Reporter,
     schema: &Schema,
     step: &Step,
@@ -142,44 +146,44 @@ fn update_error(
     }
 }
 
-/// Says what updates are, by the program.
+/// Resolves updates to steps by the schema of the program.
 struct Resolver {
     updates: Arc<EncodedList>,
     schema: Arc<Schema>,
     is_shared: bool,
     scopes: Scopes,
     target: Option<pb::TargetDevice>,
-    /// Reads what a large batch mostly consists of.
+    /// The fast path for plain updates, of which a large batch mostly consists.
     reader: wire::Reader,
 }
 
-/// What is known of a batch before anybody waits for it.
-struct Prepared {
+/// A batch as prepared before it acquires the phase.
+struct PreparedBatch {
     resolver: Resolver,
     /// It may change ports or attributes.
-    may_set: bool,
-    /// What the updates are, of a huge batch.
+    may_change_settings: bool,
+    /// The resolved updates of a huge batch.
     steps: Option<Vec<Step>>,
 }
 
-/// Resolves updates and gives them to the switch.
+/// Resolves updates and submits them to the switch.
 struct Submission {
     shared: Arc<Shared>,
     plane: Arc<dyn DataPlane>,
     resolver: Resolver,
-    /// Those that were resolved before.
+    /// Updates that were resolved during preparation.
     resolved: Option<std::vec::IntoIter<Step>>,
     continue_on_error: bool,
     ignore_not_found: bool,
     settings: Settings,
     attributes: Attributes,
     reporter: Arc<Mutex<Reporter>>,
-    /// Ports and attributes have been changed.
+    /// The batch has changed `settings` or `attributes`, which are copies.
     has_settings: bool,
 }
 
 impl Resolver {
-    /// What the updates with these numbers are.
+    /// Resolves the updates with these indexes.
     fn steps(&mut self, numbers: Range<usize>) -> Vec<Step> {
         let updates = Arc::clone(&self.updates);
         updates.within(numbers).map(|update| self.step(update)).collect()
@@ -211,28 +215,27 @@ impl Resolver {
     }
 }
 
-impl Prepared {
-    /// Looks at a batch.
+impl PreparedBatch {
+    /// Prepares a batch.
     fn new(mut resolver: Resolver) -> Self {
-        let may_set = wire::may_any_change_settings(&resolver.schema, resolver.updates.iter());
-        let many = resolver.updates.len();
-        let is_huge = resolver.updates.message_len() > HUGE || many > HUGE_BATCH;
-        let steps = is_huge.then(|| resolver.steps(0..many));
-        Prepared {
+        let may_change_settings = wire::may_any_change_settings(&resolver.schema, resolver.updates.iter());
+        let count = resolver.updates.len();
+        let is_huge = resolver.updates.message_len() > HUGE_BYTES || count > HUGE_UPDATES;
+        let steps = is_huge.then(|| resolver.steps(0..count));
+        PreparedBatch {
             resolver,
-            may_set,
+            may_change_settings,
             steps,
         }
     }
 }
 
 impl Submission {
-    /// Resolves the updates with these numbers, unless that has been done, and gives them to the
-    /// switch.
+    /// Resolves the updates with these indexes, unless preparation has done so, and submits them.
     ///
     /// # Errors
-    /// They are to be done at once, and cost too much for that.
-    fn submit(&mut self, numbers: Range<usize>) -> Result<Vec<Pending>, Refusal> {
+    /// The batch is atomic and exceeds the cost limit.
+    fn submit(&mut self, numbers: Range<usize>) -> Result<Vec<PendingPiece>, Refusal> {
         let mut first = numbers.start;
         let mut steps: Vec<Step> = match &mut self.resolved {
             Some(resolved) => resolved.by_ref().take(numbers.len()).collect(),
@@ -255,15 +258,15 @@ impl Submission {
         let mut pending = Vec::with_capacity(pace.steps.len());
         for step in pace.steps {
             let rest = steps.split_off(step);
-            pending.push(self.give(first, steps, pace.length));
+            pending.push(self.submit_steps(first, steps, pace.length));
             first += step;
             steps = rest;
         }
         Ok(pending)
     }
 
-    /// Gives changes to the switch, the first of which has this number in the batch.
-    fn give(&self, first: usize, steps: Vec<Step>, length: Length) -> Pending {
+    /// Submits steps to the switch; `first` is the batch index of the first one.
+    fn submit_steps(&self, first: usize, steps: Vec<Step>, length: Length) -> PendingPiece {
         let (schema, reporter) = (Arc::clone(&self.resolver.schema), Arc::clone(&self.reporter));
         let policy = (
             self.continue_on_error,
@@ -272,7 +275,7 @@ impl Submission {
         );
         let done = gather_with(&*self.plane, length, steps, move |replica, switch, mut steps| {
             let outcomes: Outcomes = apply_all(switch, replica, &schema, &mut steps, policy);
-            // All replicas say the same.
+            // All replicas have the same outcomes.
             if replica != 0 {
                 return None;
             }
@@ -281,11 +284,14 @@ impl Submission {
                 .iter()
                 .zip(steps.all())
                 .enumerate()
-                .filter_map(|(at, (outcome, step))| {
-                    let error = update_error(&mut reporter, &schema, step, outcome)?;
-                    Some(UpdateStatus { at: first + at, error })
+                .filter_map(|(offset, (outcome, step))| {
+                    let error = update_status(&mut reporter, &schema, step, outcome)?;
+                    Some(UpdateStatus {
+                        index: first + offset,
+                        error,
+                    })
                 });
-            Some(Piece {
+            Some(PieceOutcome {
                 statuses: statuses.collect(),
                 tried: outcomes.len(),
             })
@@ -294,19 +300,19 @@ impl Submission {
     }
 }
 
-/// Members that a group is given.
+/// The number of members given for a group.
 fn members(state: &GroupState) -> usize {
     state.members.as_ref().map_or(0, Vec::len)
 }
 
-/// What a change costs the switch.
+/// The cost of a change for the switch.
 fn effort(schema: &Schema, step: &Step) -> Effort {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
     let matches = match &step.change {
         Err(_) => return Effort::Entry,
         Ok(InsertEntry(new, _) | UpsertEntry(new, _)) => &*new.matches,
         Ok(ModifyEntry(EntryRef::Key { matches, .. }, _) | DeleteEntry(EntryRef::Key { matches, .. })) => matches,
-        // By its handle, which says nothing of it.
+        // Referenced by handle, so the matches are not known here.
         Ok(ModifyEntry(..) | DeleteEntry(_)) => &[],
         Ok(Change::Fixed(op, row)) => return row.effort(*op),
         Ok(Change::SetGroup(how, _, state)) => return Effort::list(members(state), *how == WriteMode::Insert),
@@ -314,7 +320,7 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
         Ok(_) => return Effort::Any,
     };
     let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
-        Kind::Match(of) => of.is_ranked,
+        Kind::Match(match_table) => match_table.is_ranked,
         _ => false,
     });
     if is_ranked {
@@ -324,11 +330,14 @@ fn effort(schema: &Schema, step: &Step) -> Effort {
     }
 }
 
-/// What became of the updates, and the room that they have.
-type Tried<'a> = (Vec<Piece>, Option<Room<'a>>);
+/// The outcomes of a batch, and its permit of the budget for large batches.
+type BatchOutcome<'a> = (Vec<PieceOutcome>, Option<Room<'a>>);
 
-/// What becomes of every update, or why none was looked at.
-async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<Tried<'_>, Refusal> {
+/// Executes a batch: the outcome of every update, or an error if none was tried.
+///
+/// Locks are acquired in the order of docs/internals/requests.md: budget, phase, programs,
+/// settings, commands.
+async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options) -> Result<BatchOutcome<'_>, Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -346,15 +355,16 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     }
     let room = shared.device.batches.room(updates.len()).await;
     let updates = Arc::new(updates);
-    let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG);
-    let mut prepared: Option<Prepared> = None;
+    let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG_BYTES);
+    let mut prepared: Option<PreparedBatch> = None;
     let (prepared, _turn, pipelines) = loop {
         let turn = shared.device.turns.write().await;
         let pipelines = shared.device.pipelines.read().await;
-        let Addressed { program, is_shared } =
+        let AddressedProgram { program, is_shared } =
             shared.addressed(pipelines.current()?, &request.p4_name, request.client_id)?;
-        // Another program may have come meanwhile.
-        let is_same = |of: &Resolver| Arc::ptr_eq(&of.schema, &program.schema) && of.is_shared == is_shared;
+        // A new program may have been loaded during preparation.
+        let is_same =
+            |resolver: &Resolver| Arc::ptr_eq(&resolver.schema, &program.schema) && resolver.is_shared == is_shared;
         if let Some(prepared) = prepared.filter(|p| is_same(&p.resolver)) {
             break (prepared, turn, pipelines);
         }
@@ -367,14 +377,14 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             reader: wire::Reader::default(),
         };
         if !is_long {
-            break (Prepared::new(resolver), turn, pipelines);
+            break (PreparedBatch::new(resolver), turn, pipelines);
         }
         drop((turn, pipelines));
-        prepared = Some(decoding::aside(true, || Prepared::new(resolver)).await?);
+        prepared = Some(decoding::aside(true, || PreparedBatch::new(resolver)).await?);
     };
     let pipeline = pipelines.current()?;
-    // Held where ports or attributes may be changed, so that nobody else changes them in between.
-    let settings_lock = match prepared.may_set {
+    // Held if the batch may change ports or attributes, to serialise such batches.
+    let settings_lock = match prepared.may_change_settings {
         true => Some(shared.settings_lock.lock().await),
         false => None,
     };
@@ -393,7 +403,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     let (submission, pieces) = submit(submission, updates.len(), is_large).await?;
     let has_failed = pieces
         .iter()
-        .flat_map(|p: &Piece| &p.statuses)
+        .flat_map(|p: &PieceOutcome| &p.statuses)
         .any(|o| o.error.canonical_code != 0);
     if submission.has_settings && (submission.continue_on_error || !has_failed) {
         let before = changed_ports(shared, &submission.settings);
@@ -412,31 +422,35 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     Ok((pieces, room))
 }
 
-/// Resolves so many updates and gives them to the switch, some pieces at a time, so that others
-/// come in between where it takes long. What became of them.
-async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Result<(Submission, Vec<Piece>), Refusal> {
+/// Resolves `many` updates and submits them piece by piece, yielding to others in long batches.
+/// Returns the outcomes.
+async fn submit(
+    mut submission: Submission,
+    count: usize,
+    is_large: bool,
+) -> Result<(Submission, Vec<PieceOutcome>), Refusal> {
     let shared = Arc::clone(&submission.shared);
     let size = if submission.continue_on_error {
-        PIECE
+        PIECE_UPDATES
     } else {
-        many.max(1)
+        count.max(1)
     };
-    let starts: Vec<usize> = (0..many).step_by(size).collect();
-    let mut parts = starts.chunks(PART).map(<[usize]>::to_vec);
+    let starts: Vec<usize> = (0..count).step_by(size).collect();
+    let mut parts = starts.chunks(PIECES_PER_YIELD).map(<[usize]>::to_vec);
     let mut pieces = Vec::with_capacity(starts.len());
-    let mut given: Vec<Pending> = Vec::new();
+    let mut in_flight: Vec<PendingPiece> = Vec::new();
     let mut giving = Giving::begin(&shared.device.orders).await;
     while let Some(part) = parts.next() {
         let resolve = move || {
             let mut pending = Vec::with_capacity(part.len());
             for start in part {
-                pending.extend(submission.submit(start..many.min(start + size))?);
+                pending.extend(submission.submit(start..count.min(start + size))?);
             }
             Ok((submission, pending))
         };
         let next;
         (submission, next) = decoding::aside_at_once::<Result<_, Refusal>>(is_large, resolve).await??;
-        for piece in std::mem::replace(&mut given, next) {
+        for piece in std::mem::replace(&mut in_flight, next) {
             pieces.push(piece.await?);
         }
         if parts.len() > 0 {
@@ -444,13 +458,13 @@ async fn submit(mut submission: Submission, many: usize, is_large: bool) -> Resu
         }
     }
     drop(giving);
-    for piece in given {
+    for piece in in_flight {
         pieces.push(piece.await?);
     }
     Ok((submission, pieces))
 }
 
-/// Ports that come up or go down by new settings.
+/// Ports that go up or down with new settings.
 fn changed_ports(shared: &Shared, settings: &Settings) -> Vec<(u32, bool)> {
     let ports = &shared.device.ports;
     let before = ports.settings();

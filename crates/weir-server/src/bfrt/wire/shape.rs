@@ -1,17 +1,18 @@
-//! What updates have in common that differ in their values only.
+//! Shapes: the bytes that plain updates share when they differ only in their values.
 
 use super::PlainUpdate;
 use smallvec::SmallVec;
 use std::ops::Range;
 use weir_proto::bfrt_proto::update::Type;
 
-/// A plain update and where its values are. An update that has the same bytes everywhere else says
-/// the same with other values: tags, lengths and numbers are all among the bytes that are compared.
+/// A plain update and the offsets of its values. An update of the same length that has the same
+/// bytes everywhere else has the same meaning with other values: tags, lengths and ids are all
+/// among the compared bytes.
 pub(super) struct Shape {
     sample: Box<[u8]>,
-    /// Where the values are, in their order.
+    /// The ranges of the values, in the order of [`PlainUpdate`].
     values: Box<[Range<usize>]>,
-    /// Everything else, from the front.
+    /// All other ranges, ascending.
     rest: Box<[Range<usize>]>,
     ty: Type,
     table: usize,
@@ -20,7 +21,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// That of an update, and what was read of it.
+    /// The shape of an update that was read as `plain`.
     pub fn of(update: &[u8], plain: &PlainUpdate<'_>) -> Shape {
         let begin = update.as_ptr().addr();
         let place = |value: &&[u8]| {
@@ -43,7 +44,7 @@ impl Shape {
         }
     }
 
-    /// What an update says, if it is of this shape.
+    /// Reads an update, if it has this shape.
     pub fn read<'a>(&self, update: &'a [u8]) -> Option<PlainUpdate<'a>> {
         let is_same = |range: &Range<usize>| update[range.clone()] == self.sample[range.clone()];
         let is_alike = update.len() == self.sample.len() && self.rest.iter().all(is_same);

@@ -1,6 +1,6 @@
-//! `pktgen.app_cfg`: applications of packet generators.
+//! `pktgen.app_cfg`: changes and reads applications of packet generators.
 
-use super::{check_whole, flag, generators, keyed, pipes, wide};
+use super::{check_whole, flag, generators, pipes, row_with_key, wide};
 use crate::bfrt::fixed::{Op, Row, Source};
 use crate::bfrt::schema::Table;
 use crate::bfrt::value::{Type, Value};
@@ -24,12 +24,12 @@ const PORT_MASK: &str = "port_mask_sel";
 const VALUE: &str = "pattern_value";
 const VALUE_MASK: &str = "pattern_mask";
 
-/// Whether a field is what an application has done.
+/// Whether a field is a count of an application.
 pub(crate) fn is_count(name: &str) -> bool {
     [BATCHES, PACKETS, TRIGGERS].contains(&name)
 }
 
-/// Changes applications. A timer starts where something but a count becomes different.
+/// Changes applications. Any change except of counts restarts the timer.
 pub(crate) fn applications(
     op: Op,
     row: &Row,
@@ -38,10 +38,10 @@ pub(crate) fn applications(
     t: &mut Transaction<'_>,
 ) -> Result<bool, Refusal> {
     check_whole(op)?;
-    let of = generators(t.switch())?;
-    let pipes = pipes(row.pipe, of)?;
+    let state = generators(t.switch())?;
+    let pipes = pipes(row.pipe, state)?;
     let apps = match op {
-        Op::Clear => 0..of.model().applications,
+        Op::Clear => 0..state.model().applications,
         _ => row.key_number(0)..row.key_number(0).saturating_add(1),
     };
     let first = pipes.start;
@@ -109,8 +109,8 @@ fn changed(row: &Row, table: &Table, before: Application) -> Result<Application,
     })
 }
 
-/// What an application has done so far. Counts of all pipes and replicas are added up: so the first
-/// has what is given, and the others nothing.
+/// The new counts of an application. Counts are the sums over pipes and replicas, so the first has
+/// the given value and the others have zero.
 fn counted(row: &Row, table: &Table, before: Counts, is_first: bool) -> Counts {
     let count = |name: &str, was: u64| match row.number(table, name) {
         Some(number) if is_first => number,
@@ -127,7 +127,7 @@ fn counted(row: &Row, table: &Table, before: Counts, is_first: bool) -> Counts {
 // --------------------------------------------------------------------------------------------
 // triggers
 
-/// The trigger that a row's action says, with what is not given as it was.
+/// The trigger of a row's action, with missing values taken from the previous one.
 fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal> {
     if row.action == 0 {
         return Ok(before);
@@ -135,7 +135,10 @@ fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal
     let action = table.action(row.action)?;
     let value = |name: &str| {
         let id = action.fields.iter().find(|f| f.name == name)?.id;
-        row.data.iter().find(|(of, _)| *of == id).and_then(|(_, v)| wide(v))
+        row.data
+            .iter()
+            .find(|(field, _)| *field == id)
+            .and_then(|(_, v)| wide(v))
     };
     let number = |name: &str| value(name).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let pattern = |was: Pattern| Pattern {
@@ -169,7 +172,7 @@ fn trigger(row: &Row, table: &Table, before: Trigger) -> Result<Trigger, Refusal
     })
 }
 
-/// Tells a trigger: the action, and its fields.
+/// Sets the action of a row, and its fields, from a trigger.
 fn set_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
     let (name, values): (&str, [Option<(&str, u128)>; 2]) = match trigger {
         Trigger::OneShot { after_ns } => (ONE_SHOT, [Some((TIME, after_ns.into())), None]),
@@ -197,13 +200,13 @@ fn set_trigger(row: &mut Row, table: &Table, trigger: Trigger) {
 // ---------------------------------------------------------------------------------------------
 // reading
 
-/// Applications: the one with a key, or all of them.
+/// Reads the application with a key, or all.
 pub(crate) fn read_applications(table: &Table, key: Option<&Row>, source: &Source<'_>) -> Result<Vec<Row>, Refusal> {
-    let of = generators(source.switch)?;
-    let pipes = pipes(source.pipe, of)?;
+    let state = generators(source.switch)?;
+    let pipes = pipes(source.pipe, state)?;
     let selected = match key.map(|k| k.key_number(0)) {
         Some(app) => app..app.saturating_add(1),
-        None => 0..of.model().applications,
+        None => 0..state.model().applications,
     };
     selected
         .map(|app| application_row(table, app, pipes.clone(), source))
@@ -211,16 +214,16 @@ pub(crate) fn read_applications(table: &Table, key: Option<&Row>, source: &Sourc
 }
 
 fn application_row(table: &Table, app: u32, pipes: Range<u32>, source: &Source<'_>) -> Result<Row, Refusal> {
-    let of = generators(source.switch)?;
-    let (what, _) = of.application(pipes.start, app)?;
+    let state = generators(source.switch)?;
+    let (what, _) = state.application(pipes.start, app)?;
     let mut counts = Counts::default();
     for pipe in pipes {
-        let (_, more) = of.application(pipe, app)?;
+        let (_, more) = state.application(pipe, app)?;
         counts.triggers = counts.triggers.wrapping_add(more.triggers);
         counts.batches = counts.batches.wrapping_add(more.batches);
         counts.packets = counts.packets.wrapping_add(more.packets);
     }
-    let mut row = keyed(table, [app]);
+    let mut row = row_with_key(table, [app]);
     set_trigger(&mut row, table, what.trigger);
     row.set(table, "app_enable", Value::Bool(what.enabled));
     row.set(table, "increment_source_port", Value::Bool(what.increments_source_port));
@@ -243,7 +246,7 @@ fn application_row(table: &Table, app: u32, pipes: Range<u32>, source: &Source<'
     for (name, number) in numbers {
         row.set(table, name, Value::Number(number));
     }
-    // Without one it sends by whichever generates, and there is no number for that.
+    // Without a channel any generating port may send, and no number stands for that.
     if let Some(channel) = what.channel {
         row.set(table, "assigned_chnl_id", Value::Number(channel.into()));
     }
