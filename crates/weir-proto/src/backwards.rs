@@ -1,10 +1,10 @@
-//! Messages written from their end to their beginning.
+//! Encodes protobuf messages from their end to their start.
 //!
-//! On the wire the length of a nested message stands before it. Whoever writes forwards has to know
-//! it first, and walks each message once to measure and once to write; whoever writes backwards
-//! knows it when it is to be written. Nothing is allocated per message.
+//! On the wire the length of a nested message precedes it. A forward writer must know it first, so
+//! it walks each message once to measure and once to write. A backward writer knows the length when
+//! it writes it. Nothing is allocated per message.
 //!
-//! It knows no schema: field numbers (below 2^29) and types are the caller's to get right.
+//! It knows no schema: the caller is responsible for field numbers (below 2^29) and types.
 //!
 //! ```
 //! use weir_proto::backwards::Writer;
@@ -27,22 +27,22 @@
 use prost::Message;
 use prost::encoding::WireType;
 
-/// A message, or several, of which the last bytes are there.
+/// The end of one or more messages, written so far.
 #[derive(Debug, Default)]
 pub struct Writer {
-    /// What is written is at the end of it.
+    /// The bytes written so far are at its end.
     buffer: Vec<u8>,
-    /// Where that begins.
+    /// Index of the first written byte.
     start: usize,
 }
 
-/// A place in what a [`Writer`] has written: so many bytes before the end. It is of that writer,
-/// until [`Writer::clear`].
+/// A position in the output of a [`Writer`], counted in bytes from the end. It is valid for that
+/// writer until [`Writer::clear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
 impl Mark {
-    /// The bytes between here and the end.
+    /// The number of bytes between this position and the end.
     #[must_use]
     pub fn before_end(self) -> usize {
         self.0
@@ -50,24 +50,24 @@ impl Mark {
 }
 
 impl Writer {
-    /// Everything that was written.
+    /// The bytes written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// Forgets what was written, and keeps the memory.
+    /// Discards the output, and keeps the memory.
     pub fn clear(&mut self) {
         self.start = self.buffer.len();
     }
 
-    /// Where it is now.
+    /// The current position.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.buffer.len() - self.start)
     }
 
-    /// Room for so many bytes before all others.
+    /// Reserves `length` bytes before all others.
     #[inline]
     fn reserve(&mut self, length: usize) -> &mut [u8] {
         if self.start < length {
@@ -109,7 +109,7 @@ impl Writer {
         self.varint(u64::from(field << 3 | wire_type as u32));
     }
 
-    /// A field that is a `uint32`, unless it is 0, which is what it is when it is not there.
+    /// Writes a `uint32` field, unless it is 0, the default.
     #[inline]
     pub fn uint32(&mut self, field: u32, value: u32) {
         if value != 0 {
@@ -118,13 +118,13 @@ impl Writer {
         }
     }
 
-    /// A field that is a `bool`, unless it is false.
+    /// Writes a `bool` field, unless it is false, the default.
     #[inline]
     pub fn bool(&mut self, field: u32, value: bool) {
         self.uint32(field, value.into());
     }
 
-    /// A field of so many bytes, filled by a function. It is there even if it is empty.
+    /// Writes a field of `length` bytes, filled by a function. It is written even if it is empty.
     #[inline]
     pub fn fill(&mut self, field: u32, length: usize, fill: impl FnOnce(&mut [u8])) {
         fill(self.reserve(length));
@@ -132,17 +132,17 @@ impl Writer {
         self.key(field, WireType::LengthDelimited);
     }
 
-    /// A field that is a message.
+    /// Writes a message field.
     pub fn message(&mut self, field: u32, message: &impl Message) {
         let length = message.encoded_len();
         self.fill(field, length, |mut room| message.encode_raw(&mut room));
     }
 
-    /// A field that is a message: everything that was written since the mark.
+    /// Makes everything written since the mark a message field.
     ///
     /// # Panics
-    /// With debug assertions, if the mark is of before [`Writer::clear`]; without, it writes a
-    /// wrong length then.
+    /// With debug assertions, if the mark was made before [`Writer::clear`]. Without them, a wrong
+    /// length is written.
     #[inline]
     pub fn nested(&mut self, field: u32, end: Mark) {
         debug_assert!(end <= self.mark(), "a mark of before");

@@ -1,15 +1,14 @@
-//! What a BF Runtime device tells of its tables: the document known as `bfrt.json`.
+//! The description of tables of a BF Runtime device: the document known as `bfrt.json`.
 //!
-//! Whoever writes it makes these values and calls [`BfrtInfo::to_json`]; whoever reads one calls
-//! [`BfrtInfo::from_json`]. Fields that are not known are left alone, as other compilers add their
-//! own.
+//! Writers make these values and call [`BfrtInfo::to_json`]; readers call [`BfrtInfo::from_json`].
+//! Unknown fields are ignored, as other compilers add their own.
 //!
 //! Source: the schema, version 1.0.0, of p4lang/open-p4studio.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the schema that is written.
+/// The schema version that is written.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
 /// A whole document.
@@ -36,19 +35,19 @@ impl Default for BfrtInfo {
 }
 
 impl BfrtInfo {
-    /// As a document, indented for people.
+    /// The JSON document, indented.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Maps with keys that are no strings and failing writers are what could go wrong: there are
-        // none.
+        // Serialising fails only for maps with keys other than strings and for failing writers;
+        // there are none here.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// From a document.
+    /// Parses a document.
     ///
     /// # Errors
     ///
-    /// It is no JSON, or something in it is not as the schema says; the error tells where.
+    /// It is not JSON, or deviates from the schema; the error states the position.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -60,56 +59,56 @@ impl BfrtInfo {
     }
 }
 
-/// A table: of entries, of counters, of whatever else has keys and data.
+/// A table: of entries, counters or anything else with keys and data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Name, with the pipe: `pipe.SwitchIngress.forward`.
     pub name: String,
-    /// Number, unique among all tables.
+    /// Id, unique among all tables.
     pub id: u32,
-    /// What it is, e.g. `MatchAction_Direct`.
+    /// Its type, e.g. `MatchAction_Direct`.
     pub table_type: String,
-    /// Entries that it holds.
+    /// The most entries that it holds.
     pub size: u64,
     /// Annotations of the source.
     #[serde(default)]
     pub annotations: Vec<Annotation>,
-    /// Numbers of tables that must have an entry before this one can refer to it.
+    /// Ids of tables that must have an entry before this one can refer to it.
     #[serde(default)]
     pub depends_on: Vec<u32>,
-    /// The program fixes what a miss does. Only tables that match have this.
+    /// The default action is const. Only match-action tables have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_const_default_action: Option<bool>,
     /// Keys.
     #[serde(default)]
     pub key: Vec<KeyField>,
-    /// Actions. Only tables whose entries name one have this.
+    /// Actions. Only tables whose entries have one have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_specs: Option<Vec<ActionSpec>>,
-    /// Data that entries have whatever their action.
+    /// Data of entries, independent of their action.
     #[serde(default)]
     pub data: Vec<TableData>,
     /// Operations on the whole table.
     #[serde(default)]
     pub supported_operations: Vec<String>,
-    /// What can be set of the whole table.
+    /// Attributes of the whole table.
     #[serde(default)]
     pub attributes: Vec<String>,
-    /// What clients may do with it, where that is not everything, by the name of the call.
+    /// Calls that clients may make, by name, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supported_apis: Option<BTreeMap<String, SupportedApi>>,
-    /// Entries cannot be changed.
+    /// Entries are read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 }
 
-/// What a call takes that clients may make of a table.
+/// The parameters of a call that clients may make for a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SupportedApi {
-    /// What the target of the call may say, e.g. `dev_id` and `pipe_id`.
+    /// Fields of the target that the call accepts, e.g. `dev_id` and `pipe_id`.
     #[serde(default)]
     pub target_attributes: Vec<String>,
-    /// For people.
+    /// A description for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -119,7 +118,7 @@ pub struct SupportedApi {
 pub struct Annotation {
     /// Name, with the `@` of the source.
     pub name: String,
-    /// What it says.
+    /// Its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -127,7 +126,7 @@ pub struct Annotation {
 /// A key of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeyField {
-    /// Number within the table.
+    /// Id, unique in the table.
     pub id: u32,
     /// Name.
     pub name: String,
@@ -137,7 +136,7 @@ pub struct KeyField {
     /// Annotations of the source.
     #[serde(default)]
     pub annotations: Vec<Annotation>,
-    /// Every entry has to give it.
+    /// Every entry must have it.
     #[serde(default)]
     pub mandatory: bool,
     /// `Exact`, `LPM`, `Ternary`, `Range`, `Optional` or `ATCAM`.
@@ -156,10 +155,10 @@ pub struct FieldType {
     /// Of `bytes`: the width in bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// What it is where nothing is given.
+    /// Its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_value: Option<serde_json::Value>,
-    /// Of `string`: what it can be.
+    /// Of `string`: the valid values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<String>>,
     /// Of an exact key: the bits that are matched, as `0x…`.
@@ -168,7 +167,7 @@ pub struct FieldType {
 }
 
 impl FieldType {
-    /// A value of so many bits, big-endian in as few bytes as hold them.
+    /// A number of `width` bits, big-endian in the fewest bytes that hold them.
     #[must_use]
     pub fn bytes(width: u32) -> Self {
         FieldType {
@@ -178,7 +177,7 @@ impl FieldType {
         }
     }
 
-    /// A type that is known by its name alone.
+    /// A type without parameters.
     #[must_use]
     pub fn named(kind: &str) -> Self {
         FieldType {
@@ -208,7 +207,7 @@ impl FieldType {
 /// An action of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionSpec {
-    /// Number.
+    /// Id.
     pub id: u32,
     /// Name, without the pipe.
     pub name: String,
@@ -230,17 +229,17 @@ fn everywhere() -> String {
 /// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionData {
-    /// Number within the action.
+    /// Id, unique in the action.
     pub id: u32,
     /// Name.
     pub name: String,
     /// It is a list.
     #[serde(default)]
     pub repeated: bool,
-    /// Every entry has to give it.
+    /// Every entry must have it.
     #[serde(default)]
     pub mandatory: bool,
-    /// It cannot be given.
+    /// It is read-only.
     #[serde(default)]
     pub read_only: bool,
     /// Annotations of the source.
@@ -251,16 +250,16 @@ pub struct ActionData {
     pub ty: FieldType,
 }
 
-/// Data of an entry that belongs to no action: one field, or one of several.
+/// Data of an entry outside of its action: one field, or one of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableData {
-    /// Every entry has to give it.
+    /// Every entry must have it.
     #[serde(default)]
     pub mandatory: bool,
-    /// It cannot be given.
+    /// It is read-only.
     #[serde(default)]
     pub read_only: bool,
-    /// Which field.
+    /// The field.
     #[serde(flatten)]
     pub field: DataChoice,
 }
@@ -279,7 +278,7 @@ pub enum DataChoice {
 /// A field of data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataField {
-    /// Number within the table.
+    /// Id, unique in the table.
     pub id: u32,
     /// Name.
     pub name: String,
@@ -294,7 +293,7 @@ pub struct DataField {
     pub shape: DataShape,
 }
 
-/// What a [`DataField`] holds.
+/// The type of a [`DataField`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DataShape {
     /// A value.
@@ -305,12 +304,12 @@ pub enum DataShape {
     Container(Vec<TableData>),
 }
 
-/// A digest: what the program tells the control plane.
+/// A digest that the program sends to the control plane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnFilter {
     /// Name, with the pipe.
     pub name: String,
-    /// Number.
+    /// Id.
     pub id: u32,
     /// Annotations of the source.
     #[serde(default)]

@@ -1,8 +1,8 @@
-//! Requests and answers of BF Runtime whose long lists stay bytes: whoever reads or writes a
-//! million entries makes no message of each.
+//! Requests and responses of BF Runtime whose long lists stay encoded: reading or writing a million
+//! entries needs no message per entry.
 //!
-//! On the wire they are the messages of [`crate::bfrt_proto`] with the same names. With the feature
-//! `server` there is `bf_runtime_server`, the service with these.
+//! On the wire they are the messages of [`crate::bfrt_proto`] with the same names. The feature
+//! `server` adds `bf_runtime_server`, the service with these types.
 
 use crate::bfrt_proto::{self as pb, Error};
 use crate::listed::Listed;
@@ -10,20 +10,20 @@ use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::encoding::{DecodeContext, WireType, message, skip_field};
 use prost::{DecodeError, Message};
 
-/// A `WriteRequest`, each update as it came.
+/// A `WriteRequest`, whose updates stay encoded.
 pub type WriteRequest = Listed<pb::WriteRequest, 3>;
 
-/// A `ReadRequest`, each entity as it came.
+/// A `ReadRequest`, whose entities stay encoded.
 pub type ReadRequest = Listed<pb::ReadRequest, 3>;
 
-/// A `SetForwardingPipelineConfigRequest`, each config as it came.
+/// A `SetForwardingPipelineConfigRequest`, whose configs stay encoded.
 pub type SetForwardingPipelineConfigRequest = Listed<pb::SetForwardingPipelineConfigRequest, 6>;
 
 /// A `ReadResponse`, encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadResponse(Bytes);
 
-/// A [`ReadResponse`] that is being put together.
+/// Builds a [`ReadResponse`].
 #[derive(Debug, Default)]
 pub struct ReadResponseBuilder(BytesMut);
 
@@ -33,7 +33,7 @@ impl ReadResponseBuilder {
         message::encode(1, entity, &mut self.0);
     }
 
-    /// Adds entities that are encoded already, each as a field `1` of the response.
+    /// Adds entities that are encoded already, each as field `1` of the response.
     pub fn entities(&mut self, encoded: BytesMut) {
         if self.0.is_empty() {
             self.0 = encoded;
@@ -42,18 +42,18 @@ impl ReadResponseBuilder {
         }
     }
 
-    /// Adds what became of an entity of the request.
+    /// Adds the status of an entity of the request.
     pub fn status(&mut self, status: &Error) {
         message::encode(2, status, &mut self.0);
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -78,7 +78,7 @@ impl Message for ReadResponse {
         buf: &mut impl Buf,
         ctx: DecodeContext,
     ) -> Result<(), DecodeError> {
-        // Servers only write it.
+        // Servers only encode it.
         skip_field(wire_type, tag, buf, ctx)
     }
 

@@ -1,7 +1,7 @@
-//! How much a message is, told from its bytes before anything is made of it.
+//! Counts the fields of an encoded message before it is decoded.
 //!
-//! A field of two bytes may become hundreds in memory. Whoever takes messages from anybody counts
-//! their fields first, and takes no more than make sense.
+//! A field of two bytes may take hundreds in memory. A server for untrusted peers therefore counts
+//! fields first, and refuses messages with too many.
 
 use crate::POOL;
 use prost::Name;
@@ -11,21 +11,21 @@ use prost_reflect::{Kind, MessageDescriptor};
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// Messages within messages that are looked into; prost refuses more.
+/// Nesting depth that is counted; prost refuses deeper messages.
 const DEPTH: usize = 100;
 
-/// What there may be in a field that has a length.
+/// The contents of a length-delimited field.
 #[derive(Debug, Clone, Copy)]
 enum Within {
-    /// A message; its place among the [`Shapes`].
+    /// A message; its index in [`Shapes`].
     Message(usize),
-    /// Numbers whose last byte alone is below 128.
+    /// Packed varints: only the last byte of each is below 128.
     Varints,
-    /// Numbers of so many bytes.
+    /// Packed numbers of this size in bytes.
     Fixed(usize),
 }
 
-/// For each message of ours, the fields that have others within, by their numbers.
+/// For each message type of weir's `.proto` files, the fields with nested contents, by number.
 struct Shapes {
     names: FxHashMap<String, usize>,
     messages: Vec<Vec<(u32, Within)>>,
@@ -58,22 +58,22 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     }
 });
 
-/// Why a message is not to be read.
+/// Why a message must not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
-    /// It has more fields than asked for.
+    /// It exceeds the limit of fields.
     Fields,
-    /// It has a group, which no message of ours has; prost walks through it.
+    /// It has a group, which none of the message types has; prost would traverse it.
     Group,
 }
 
-/// Fields of an encoded message and of all messages in it.
+/// Counts the fields of an encoded message and of all messages in it.
 ///
-/// Each element of a packed list is one. Where the bytes are no such message, those before that are
-/// counted.
+/// Each element of a packed list counts as one. If the bytes are malformed, the fields before that
+/// position are counted.
 ///
 /// # Errors
-/// There are more than `most`, or there is a group.
+/// There are more than `most` fields, or there is a group.
 ///
 /// ```
 /// use weir_proto::{budget, p4::v1::Entity, p4::v1::TableEntry, prost::Message};
@@ -94,14 +94,14 @@ pub fn fields<M: Name>(bytes: &[u8], most: usize) -> Result<usize, Excess> {
     Ok(most - left)
 }
 
-/// Why counting ends before the message does.
+/// Why counting stops before the end of the message.
 enum Stop {
     Excess(Excess),
-    /// The bytes are no such message.
+    /// The bytes are malformed.
     Broken,
 }
 
-/// Takes the fields of a message off what is left.
+/// Subtracts the fields of a message from what is left.
 fn count(shape: usize, mut bytes: &[u8], depth: usize, left: &mut usize) -> Result<(), Stop> {
     let broken = |_| Stop::Broken;
     let messages = SHAPES.messages.get(shape).ok_or(Stop::Broken)?;
@@ -117,7 +117,7 @@ fn count(shape: usize, mut bytes: &[u8], depth: usize, left: &mut usize) -> Resu
                     Some((_, Within::Message(shape))) => {
                         count(*shape, field, depth.checked_sub(1).ok_or(Stop::Broken)?, left)?;
                     }
-                    // One has been taken for the field.
+                    // One has been subtracted for the field itself.
                     Some((_, Within::Varints)) => {
                         take(field.iter().filter(|b| **b < 0x80).count().saturating_sub(1), left)?;
                     }
@@ -133,7 +133,7 @@ fn count(shape: usize, mut bytes: &[u8], depth: usize, left: &mut usize) -> Resu
     Ok(())
 }
 
-/// Takes fields off what is left.
+/// Subtracts fields from what is left.
 fn take(fields: usize, left: &mut usize) -> Result<(), Stop> {
     *left = left.checked_sub(fields).ok_or(Stop::Excess(Excess::Fields))?;
     Ok(())
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(fields::<bfrt::data_field::BoolArray>(&flags.encode_to_vec(), 9), Ok(9));
     }
 
-    /// An element of P4Data within as many others.
+    /// An element of P4Data nested in `depth` others.
     fn nested(depth: usize) -> Vec<u8> {
         let mut data = p4::P4Data::default();
         for _ in 0..depth {
@@ -210,7 +210,7 @@ mod tests {
         let deep = nested(5000);
         assert!(p4::P4Data::decode(deep.as_slice()).is_err());
         assert!(fields::<p4::P4Data>(&deep, 101).is_ok());
-        // A length beyond the end; a field of no number; a group.
+        // A length beyond the end; field number 0; a group.
         for (wrong, counted) in [
             (&[10, 9, 1][..], Ok(1)),
             (&[0, 1], Ok(0)),

@@ -1,4 +1,5 @@
-//! How messages of the services travel.
+//! Codecs of the gRPC services: small buffers, and limits that are checked before a message is
+//! decoded.
 
 use crate::budget::{self, Excess};
 use prost::bytes::Buf;
@@ -7,44 +8,44 @@ use std::marker::PhantomData;
 use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Bytes of a buffer before the length of its message is known.
+/// Size of a buffer until the length of its message is known, in bytes.
 ///
-/// Most messages have some hundred bytes. Allocators keep blocks of up to 1 KiB at hand for each
-/// thread, not those of 8 KiB with which gRPC begins by default; for a longer message a buffer
-/// grows once, to its size.
+/// Most messages have some hundred bytes. Allocators cache blocks of up to 1 KiB per thread, but
+/// not the 8 KiB blocks with which gRPC starts by default. For a longer message the buffer grows
+/// once, to its size.
 const BUFFER: usize = 960;
 
-/// Bytes of a stream's messages that are collected before they are sent on: gRPC's default.
+/// Bytes of a stream's messages that are collected before they are sent: gRPC's default.
 const YIELD: usize = 32 << 10;
 
-/// How large buffers are, for codecs.
+/// Buffer sizes for codecs.
 #[must_use]
 pub fn settings() -> BufferSettings {
     BufferSettings::new(BUFFER, YIELD)
 }
 
-/// Which messages are read: some become many times larger than they are on the wire, and are small
-/// in earnest.
+/// A limit for messages before they are decoded: some become many times larger in memory than on
+/// the wire, and valid ones are small.
 ///
-/// A message has come as a whole by then; how long it may be at all is for the service to say.
+/// The message has been received as a whole by then; the service limits its length.
 pub trait Limit<M>: Send + 'static {
-    /// What is wrong with an encoded message.
+    /// Checks an encoded message.
     ///
     /// # Errors
-    /// It is not read.
+    /// The message exceeds the limit.
     fn check(message: &[u8]) -> Result<(), Status>;
 }
 
-/// All that come.
+/// No limit.
 #[derive(Debug, Clone)]
 pub struct Unlimited;
 
-/// Those of at most 16 MiB: questions.
+/// At most 16 MiB: Reads.
 #[derive(Debug, Clone)]
 pub struct Medium;
 
-/// Those of at most 4 MiB, as the P4Runtime specification wants at least, with at most 16,384
-/// fields: all that has no long lists.
+/// At most 4 MiB, the least that the P4Runtime specification requires, and at most 16,384 fields:
+/// all requests without long lists.
 #[derive(Debug, Clone)]
 pub struct Short;
 
@@ -60,7 +61,7 @@ impl<M> Limit<M> for Medium {
     }
 }
 
-/// Fields of a [`Short`] message.
+/// The most fields of a [`Short`] message.
 const FIELDS: usize = 1 << 14;
 
 impl<M: Name> Limit<M> for Short {
@@ -89,10 +90,10 @@ fn check_length(message: &[u8], most: usize) -> Result<(), Status> {
     }
 }
 
-/// prost's messages, in buffers that are small at first.
+/// Codec for prost's messages, with buffers that are small initially.
 pub type SmallBuffers<T, U> = Limited<T, U, Unlimited>;
 
-/// As [`SmallBuffers`], with a limit for what comes in.
+/// As [`SmallBuffers`], with a limit for received messages.
 #[derive(Debug, Clone)]
 pub struct Limited<T, U, L>(PhantomData<(T, U, L)>);
 
@@ -122,7 +123,7 @@ where
     }
 }
 
-/// Reads what is within a limit.
+/// Decodes messages within a limit.
 #[derive(Debug, Clone)]
 pub struct LimitedDecoder<U, L>(PhantomData<(U, L)>);
 
@@ -131,7 +132,7 @@ impl<U: Message + Default, L: Limit<U>> Decoder for LimitedDecoder<U, L> {
     type Error = Status;
 
     fn decode(&mut self, src: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        // It is in one piece: nothing is copied.
+        // The message is contiguous: nothing is copied.
         let message = src.copy_to_bytes(src.remaining());
         L::check(&message)?;
         let decoded = U::decode(message);
@@ -143,8 +144,8 @@ impl<U: Message + Default, L: Limit<U>> Decoder for LimitedDecoder<U, L> {
     }
 }
 
-/// Encodes into a buffer that has been made large enough before: by itself prost has it grow step
-/// by step.
+/// Encodes into a buffer that is reserved first: by default, prost's encoder lets it grow step by
+/// step.
 #[derive(Debug, Clone)]
 pub struct Reserving<T>(PhantomData<T>);
 

@@ -1,12 +1,12 @@
-//! The custom CRCs of v1model and PSA as control planes name them. Neither P4Runtime nor BF Runtime
-//! defines such objects: these numbers and names are weir's.
+//! Custom CRCs of v1model and PSA in the control protocols. Neither P4Runtime nor BF Runtime
+//! defines such objects: these ids and names are weir's.
 
-/// The custom CRC of one width, as the protocols name it.
+/// The custom CRC of one width, as the protocols identify it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CustomCrc {
     /// Its width in bits.
     pub width: u32,
-    /// Its name in P4Info: that of the algorithm.
+    /// Its name in P4Info: the name of the algorithm.
     pub name: &'static str,
     /// P4Runtime's id of the extern type, within `OTHER_EXTERNS_START` and `MAX` of P4Info's
     /// prefixes.
@@ -28,7 +28,7 @@ pub const POLYNOMIAL: &str = "polynomial";
 pub const INITIAL: &str = "initial";
 /// The final exclusive or.
 pub const XOR_OUT: &str = "xor_out";
-/// Input bytes are taken least significant bit first.
+/// Input bytes are processed least significant bit first.
 pub const REFLECT_IN: &str = "reflect_in";
 /// The register is reflected before the final exclusive or.
 pub const REFLECT_OUT: &str = "reflect_out";
@@ -54,13 +54,13 @@ pub const ALL: [CustomCrc; 2] = [
 ];
 
 impl CustomCrc {
-    /// The one with this width.
+    /// The custom CRC with this width.
     #[must_use]
     pub fn of_width(width: u32) -> Option<&'static CustomCrc> {
         ALL.iter().find(|c| c.width == width)
     }
 
-    /// The one with this id of its extern type.
+    /// The custom CRC with this id of its extern type.
     #[must_use]
     pub fn of_type(extern_type_id: u32) -> Option<&'static CustomCrc> {
         ALL.iter().find(|c| c.extern_type_id == extern_type_id)

@@ -4,12 +4,13 @@
 //! responses and entities that a controller exchanges with a device. [`text`] reads and writes the
 //! text form (`.txtpb`) of all of them; the binary form is [`prost::Message`]'s.
 //!
-//! [`bfrt_proto`] holds those of BF Runtime, [`bfrt_info`] is what it has instead of P4Info.
+//! [`bfrt_proto`] holds the messages of BF Runtime; [`bfrt_info`] describes programs for it, as
+//! P4Info does for P4Runtime.
 //!
-//! With the feature `client` there are `p4_runtime_client` and `bf_runtime_client` beside the
-//! messages, what calls the services; with `server` there is what provides them, in [`p4rt_raw`]
-//! and [`bfrt_raw`]. Without them this crate knows no network. It knows no program: what the ids in
-//! a message stand for is the business of whoever holds the P4Info.
+//! The feature `client` adds the gRPC clients `p4_runtime_client` and `bf_runtime_client` beside
+//! the messages; `server` adds the services, in [`p4rt_raw`] and [`bfrt_raw`]. Without them this
+//! crate has no network code. It knows no program: the owner of the P4Info interprets the ids in a
+//! message.
 //!
 //! ```
 //! use weir_proto::p4::config::v1::{P4Info, PkgInfo};
@@ -42,7 +43,7 @@ use std::sync::LazyLock;
 pub use prost;
 pub use prost_types;
 
-/// What our `.proto` files say, at run time.
+/// Descriptors of weir's `.proto` files.
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
     DescriptorPool::decode(bytes.as_slice()).expect("the build script wrote these descriptors")
@@ -58,21 +59,20 @@ pub mod p4 {
             include!(concat!(env!("OUT_DIR"), "/p4.config.v1.rs"));
         }
     }
-    /// Version 1 of P4Runtime, with its service where a feature asks for it.
+    /// Version 1 of P4Runtime, with its service if a feature enables it.
     #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
     pub mod v1 {
         include!(concat!(env!("OUT_DIR"), "/p4.v1.rs"));
     }
 }
 
-/// BF Runtime, with its service where a feature asks for it. Byte strings are
-/// [`prost::bytes::Bytes`].
+/// BF Runtime, with its service if a feature enables it. Byte strings are [`prost::bytes::Bytes`].
 #[allow(missing_docs, unused_qualifications, deprecated, clippy::all, clippy::pedantic)]
 pub mod bfrt_proto {
     include!(concat!(env!("OUT_DIR"), "/bfrt_proto.rs"));
 }
 
-/// Messages of weir's own, for what P4Runtime leaves open.
+/// weir's own messages, for extensions that P4Runtime leaves open.
 pub mod weir {
     /// Version 1.
     #[allow(missing_docs, clippy::all, clippy::pedantic)]
@@ -81,9 +81,9 @@ pub mod weir {
     }
 }
 
-/// Messages that P4Runtime borrows.
+/// Messages of Google that P4Runtime uses.
 pub mod google {
-    /// How a request went.
+    /// The status of a request.
     #[allow(missing_docs, clippy::all, clippy::pedantic)]
     pub mod rpc {
         include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));

@@ -1,9 +1,9 @@
-//! Requests whose one long list stays bytes: whoever reads a million updates, or refuses them,
-//! makes no message of each before.
+//! Requests whose one long list stays encoded, so that a million updates can be read or refused
+//! without decoding them all first.
 //!
 //! A message of two bytes takes some two hundred as a Rust value. A request that is small on the
-//! wire would fill the memory, and keep the thread that reads it for seconds, before anybody could
-//! look at how many elements it has or at who sends it.
+//! wire could exhaust the memory and block its thread for seconds, before its element count or its
+//! sender could be checked.
 
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::encoding::{
@@ -13,65 +13,65 @@ use prost::encoding::{
 use prost::{DecodeError, Message};
 use std::ops::Range;
 
-/// A message `T` whose repeated messages with this number are in [`Listed::list`], as they came,
-/// and not in [`Listed::rest`].
+/// A message `T` whose repeated field with this number is in [`Listed::list`], encoded, and not in
+/// [`Listed::rest`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listed<T, const FIELD: u32> {
     /// All other fields.
     pub rest: T,
-    /// The elements. Where there is an [`EncodedList::excess`], neither they nor the rest are
+    /// The elements. If there is an [`EncodedList::excess`], neither they nor the rest are
     /// complete.
     pub list: EncodedList,
 }
 
-/// What there was too much of, so that the rest of a message was not looked at.
+/// The exceeded limit, at which reading a message stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
     /// More than [`EncodedList::MOST`] elements.
     Elements,
     /// Other fields take more than [`EncodedList::MOST_OTHERS`] bytes.
     Others,
-    /// There is a group, which no message has.
+    /// There is a group, which none of the message types has.
     Group,
 }
 
-/// Encoded elements within the message that they came in: none is copied, or counted by itself as
-/// part of it.
+/// Encoded elements as ranges of the message in which they were received: none is copied or
+/// reference-counted by itself.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedList {
     message: Bytes,
-    /// Where each begins, and its length. Messages have less than 4 GiB.
+    /// Offset and length of each. Messages have less than 4 GiB.
     places: Vec<(u32, u32)>,
     excess: Option<Excess>,
 }
 
 impl EncodedList {
-    /// Most elements that are looked for; a message with more has one more than that.
+    /// The most elements that are read; a message with more has one more than this.
     pub const MOST: usize = 1 << 23;
 
-    /// Most bytes of all other fields of a message: they name a device, a role, a target, and are
-    /// read where they come in.
+    /// The most bytes of all other fields of a message. They name a device, a role and a target,
+    /// and are decoded when they are received.
     pub const MOST_OTHERS: usize = 64 << 10;
 
-    /// What there was too much of.
+    /// The exceeded limit, if any.
     #[must_use]
     pub fn excess(&self) -> Option<Excess> {
         self.excess
     }
 
-    /// How many there are.
+    /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Bytes of the longest.
+    /// Bytes of the longest element.
     #[must_use]
     pub fn longest(&self) -> usize {
         self.places
@@ -81,18 +81,18 @@ impl EncodedList {
             .unwrap_or(0)
     }
 
-    /// Bytes of the message that they came in.
+    /// Bytes of the message that contains them.
     #[must_use]
     pub fn message_len(&self) -> usize {
         self.message.len()
     }
 
-    /// All of them in order.
+    /// All elements in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.within(0..self.len())
     }
 
-    /// Those with these numbers, as far as there are such.
+    /// The elements in a range of indexes, clipped to the list.
     pub fn within(&self, numbers: Range<usize>) -> impl Iterator<Item = &[u8]> {
         let end = numbers.end.min(self.len());
         let places = self.places.get(numbers.start..end).unwrap_or_default();
@@ -101,16 +101,16 @@ impl EncodedList {
             .map(|(start, length)| &self.message[*start as usize..][..*length as usize])
     }
 
-    /// One of them as bytes that keep the message.
+    /// An element as a slice that keeps the message alive.
     #[must_use]
     pub fn bytes(&self, element: &[u8]) -> Bytes {
         self.message.slice_ref(element)
     }
 
-    /// All of them as one message, of which each is a part; `None` if there is none.
+    /// Merges all elements to one message; `None` if the list is empty.
     ///
     /// # Errors
-    /// One is no such message.
+    /// An element is malformed.
     pub fn join<M: Message + Default>(&self) -> Result<Option<M>, DecodeError> {
         if self.is_empty() {
             return Ok(None);
@@ -120,7 +120,7 @@ impl EncodedList {
         Ok(Some(joined))
     }
 
-    /// Takes all that a whole message has.
+    /// Appends the elements of another part of the message.
     fn take(&mut self, taken: EncodedList) {
         if self.is_empty() {
             let excess = self.excess.or(taken.excess);
@@ -284,7 +284,7 @@ mod tests {
             );
             assert_eq!(listed.is_ok(), known.is_ok(), "{length}");
         }
-        // An update that is a number, and one that is longer than everything.
+        // An update encoded as a number, and one longer than the message.
         for wrong in [
             &[3 << 3, 1][..],
             &[3 << 3 | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(listed.list.excess(), Some(Excess::Elements));
     }
 
-    /// The message of a type, and the number that the type says its list has.
+    /// The name of the message type, and the number of its list field.
     fn list_of<T: prost::Name, const FIELD: u32>(_: &Listed<T, FIELD>) -> (String, u32) {
         (T::full_name(), FIELD)
     }
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn of_too_many_other_fields_no_more_are_looked_for() {
-        // Of an unknown number; of a message that is joined each time; in a group; a long one.
+        // An unknown field; a message field that is merged each time; a group; a long field.
         let long = [vec![5 << 3 | 2, 0xff, 0xff, 0x7f], vec![7; (1 << 21) - 1]].concat();
         for (others, excess) in [
             ([9 << 3, 1].repeat(40_000), Excess::Others),

@@ -1,18 +1,18 @@
-//! Requests of P4Runtime as a server takes them: their long lists stay bytes.
+//! Requests of P4Runtime as a server reads them: their long lists stay encoded.
 //!
-//! On the wire they are the messages of [`crate::p4::v1`] with the same names. With the feature
-//! `server` there is `p4_runtime_server`, the service with these.
+//! On the wire they are the messages of [`crate::p4::v1`] with the same names. The feature `server`
+//! adds `p4_runtime_server`, the service with these types.
 
 use crate::listed::Listed;
 use crate::p4::v1 as pb;
 
-/// A `WriteRequest`, each update as it came.
+/// A `WriteRequest`, whose updates stay encoded.
 pub type WriteRequest = Listed<pb::WriteRequest, 4>;
 
-/// A `ReadRequest`, each entity as it came.
+/// A `ReadRequest`, whose entities stay encoded.
 pub type ReadRequest = Listed<pb::ReadRequest, 2>;
 
-/// A `SetForwardingPipelineConfigRequest`, with the config, in one part or several, as it came.
+/// A `SetForwardingPipelineConfigRequest`, whose config stays encoded, in one part or several.
 pub type SetForwardingPipelineConfigRequest = Listed<pb::SetForwardingPipelineConfigRequest, 5>;
 
 /// The service, for servers.

@@ -1,4 +1,4 @@
-//! The text form of messages, as `.txtpb` files hold it.
+//! Reads and writes the text form of messages (`.txtpb` files).
 
 use crate::POOL;
 use crate::google::rpc;
@@ -37,13 +37,13 @@ text_messages! {
     rpc::Status = "google.rpc.Status",
 }
 
-/// A text that is not the message it should be.
+/// A text that does not parse as the expected message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a {message}: {reason}")]
 pub struct TextError {
     /// Full name of the expected message.
     pub message: &'static str,
-    /// What is wrong, and where in the text.
+    /// The error and its position in the text.
     pub reason: String,
 }
 
@@ -65,7 +65,7 @@ pub fn to_text<M: Text>(message: &M) -> String {
 ///
 /// # Errors
 ///
-/// What does not parse, or names a field that the message has not.
+/// The text does not parse, or names an unknown field.
 pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
     let error = |reason: String| TextError {
         message: M::NAME,
@@ -75,8 +75,8 @@ pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
     M::decode(dynamic.encode_to_vec().as_slice()).map_err(|e| error(e.to_string()))
 }
 
-/// Writing messages whose type is known at run time only. Unlike prost-reflect's own printer this
-/// one repeats the name of a repeated field, as the reference tools and people do.
+/// Writes messages whose type is known only at run time. Unlike prost-reflect's printer it repeats
+/// the name of a repeated field, as the reference tools do.
 mod write {
     use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
     use std::fmt::Write;
@@ -170,8 +170,8 @@ mod write {
         out.extend(std::iter::repeat_n("  ", depth));
     }
 
-    /// Octal escapes, as the reference tools write them: they end after three digits, hexadecimal
-    /// ones do not.
+    /// Octal escapes, as in the reference tools: they end after three digits, unlike hexadecimal
+    /// ones.
     fn quoted(out: &mut String, bytes: &[u8]) {
         out.push('"');
         for &byte in bytes {

@@ -14,7 +14,10 @@ async fn digests_begin_with_the_bond_and_all_their_fields_are_bytes() {
     let bench = Bench::new().await;
     bench.answer_to_packet(7, 0, 1);
     let mut session = bench.bound(7).await;
-    assert!(session.is_silent().await, "digests from before the subscription are not sent");
+    assert!(
+        session.is_silent().await,
+        "digests from before the subscription are not sent"
+    );
     bench.answer_to_packet(7, 0, 0x1234);
     let list = match session.next().await {
         Ok(Notification::Digest(list)) => list,
@@ -71,10 +74,7 @@ async fn an_idle_entry_is_reported_once_and_again_after_a_hit() {
         .push(stream(ttl, &300u32.to_be_bytes()));
     assert_eq!(bench.insert(entry).await, Ok(()));
     bench.switch.clock().advance(400_000_000);
-    assert!(
-        session.is_silent().await,
-        "idle notifications are not enabled"
-    );
+    assert!(session.is_silent().await, "idle notifications are not enabled");
     let set = |attribute| bench.one(Type::Insert, Entity::TableAttribute(attribute));
     assert_eq!(set(idle(&bench, IdleTablePollMode, true)).await, Ok(()));
     assert!(session.is_silent().await);
