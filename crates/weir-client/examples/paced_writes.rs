@@ -143,7 +143,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Takes so many updates, once it is time for them. False when the time is over.
+    /// Waits until this number of updates is due. Returns false at the end of the run.
     async fn take(&self, updates: usize) -> bool {
         let before = self.taken.fetch_add(updates as u64, Ordering::Relaxed);
         let due = before as f64 / self.rate;

@@ -1,4 +1,4 @@
-//! Updates that travel in one request.
+//! Batches: updates that are sent in one request.
 
 use crate::encode::{self, Operation, Template};
 use crate::entry::Entry;
@@ -9,15 +9,15 @@ use crate::wire::{Writer, put_varint};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// What becomes of a batch of which an update fails.
+/// What a target does with a batch if an update fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Atomicity {
-    /// The others are done all the same.
+    /// The others are executed.
     #[default]
     Continue,
-    /// None is done; packets may have met some of them.
+    /// None takes effect, but packets may have seen some of them.
     Rollback,
-    /// None is done, and no packet ever meets a part of the batch.
+    /// None takes effect, and no packet sees a part of the batch.
     DataplaneAtomic,
 }
 
@@ -31,21 +31,21 @@ impl Atomicity {
     }
 }
 
-/// Updates that travel in one request. They are encoded as they are added.
+/// Updates that are sent in one request. They are encoded when they are added.
 #[derive(Debug, Clone)]
 pub struct Batch {
     schema: Arc<Schema>,
-    /// Shared with requests that are under way, and with clones until one of them changes.
+    /// Shared with requests in flight, and with clones until one of them changes (copy on write).
     bytes: Arc<Vec<u8>>,
-    /// Where the message of each update begins and ends.
+    /// The range of each update's message.
     updates: Vec<(u32, u32)>,
-    /// P4Runtime: updates that insert or modify, by their places.
+    /// P4Runtime: indexes of updates that insert or modify.
     upserts: Vec<u32>,
     atomicity: Atomicity,
     scratch: Writer,
 }
 
-/// Bytes that a batch may have: a request is one message, and places in it are 32 bits.
+/// Most bytes of a batch: a request is one message, and offsets in it have 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
 impl Batch {
@@ -62,7 +62,7 @@ impl Batch {
         }
     }
 
-    /// What becomes of the batch if an update fails.
+    /// Sets the atomicity, which applies if an update fails.
     #[must_use]
     pub fn atomicity(mut self, atomicity: Atomicity) -> Self {
         self.atomicity = atomicity;
@@ -72,8 +72,8 @@ impl Batch {
     /// Adds an update.
     ///
     /// # Errors
-    /// The entry does not fit its table, or the protocol has no such operation. The batch is as
-    /// before then.
+    /// The entry does not fit its table, or the protocol has no such operation. The batch is then
+    /// unchanged.
     pub fn push(&mut self, operation: Operation, entry: &Entry) -> Result<&mut Self, Error> {
         if entry.table().protocol != self.schema.protocol {
             return Err(Error::Unsupported(format!(
@@ -95,7 +95,7 @@ impl Batch {
         Ok(self)
     }
 
-    /// Adds an entry that must not be there yet.
+    /// Inserts an entry that must not exist.
     ///
     /// # Errors
     /// As for [`Batch::push`].
@@ -103,7 +103,7 @@ impl Batch {
         self.push(Operation::Insert, entry)
     }
 
-    /// Changes an entry that must be there.
+    /// Modifies an entry that must exist.
     ///
     /// # Errors
     /// As for [`Batch::push`].
@@ -111,7 +111,7 @@ impl Batch {
         self.push(Operation::Modify, entry)
     }
 
-    /// Adds an entry, or changes the one that is there.
+    /// Inserts an entry, or modifies an existing one.
     ///
     /// # Errors
     /// As for [`Batch::push`].
@@ -119,7 +119,7 @@ impl Batch {
         self.push(Operation::InsertOrModify, entry)
     }
 
-    /// Takes an entry away.
+    /// Deletes an entry.
     ///
     /// # Errors
     /// As for [`Batch::push`].
@@ -127,10 +127,11 @@ impl Batch {
         self.push(Operation::Delete, entry)
     }
 
-    /// Adds an update of a shape that was encoded before: see [`Template`].
+    /// Adds an update from a [`Template`].
     ///
     /// # Errors
-    /// There are not as many numbers as cells, or one does not fit. The batch is as before then.
+    /// The count of numbers is not that of the cells, or one does not fit. The batch is then
+    /// unchanged.
     pub fn push_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<&mut Self, Error> {
         if template.operation() == Operation::InsertOrModify && self.schema.protocol == Protocol::P4Runtime {
             return self.push(template.operation(), &template.entry(numbers));
@@ -156,7 +157,7 @@ impl Batch {
         }
     }
 
-    /// BF Runtime: all entries of a table go, and its default entry becomes the program's own.
+    /// BF Runtime: deletes all entries of a table, and resets its default entry.
     ///
     /// # Errors
     /// P4Runtime has no such update; see [`Client::clear`](crate::Client::clear).
@@ -176,7 +177,7 @@ impl Batch {
     /// BF Runtime: an operation on a whole table, such as `SyncCounters`.
     ///
     /// # Errors
-    /// The table has no such operation, or the target speaks P4Runtime.
+    /// The table has no such operation, or the target uses P4Runtime.
     pub fn operation(&mut self, table: &Table, name: &str) -> Result<&mut Self, Error> {
         self.only_bf_runtime("do operations on tables")?;
         if !table.operations.iter().any(|o| o == name) {
@@ -216,7 +217,7 @@ impl Batch {
         field << 3 | 2
     }
 
-    /// Adds an update that is encoded.
+    /// Adds an encoded update.
     pub(crate) fn add(&mut self, body: &[u8]) -> Result<&mut Self, Error> {
         let tag = self.tag();
         let bytes = Arc::make_mut(&mut self.bytes);
@@ -239,13 +240,13 @@ impl Batch {
         ))
     }
 
-    /// Updates.
+    /// The number of updates.
     #[must_use]
     pub fn len(&self) -> usize {
         self.updates.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no updates.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.updates.is_empty()
@@ -257,8 +258,7 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// Forgets all updates. What was allocated stays, unless a clone or a request under way has it,
-    /// too.
+    /// Removes all updates. The memory is kept, unless a clone or a request in flight shares it.
     pub fn clear(&mut self) {
         match Arc::get_mut(&mut self.bytes) {
             Some(bytes) => bytes.clear(),
@@ -285,8 +285,8 @@ impl Batch {
         self.atomicity
     }
 
-    /// The request: the updates, and behind them who sends it (fields of a message may come in any
-    /// order). The updates are not copied.
+    /// The request: the updates, then the fields that identify the sender (fields of a message may
+    /// have any order). The updates are not copied.
     pub(crate) fn request(&self, sender: &[u8]) -> Encoded {
         let mut behind = Vec::with_capacity(sender.len() + 2);
         behind.extend_from_slice(sender);
@@ -301,7 +301,7 @@ impl Batch {
     }
 }
 
-/// What [`Bytes`] asks of an owner.
+/// The owner type that [`Bytes`] requires.
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {

@@ -1,4 +1,4 @@
-//! The client for threads without a runtime.
+//! The blocking client, for threads without an async runtime.
 
 mod driver;
 
@@ -10,16 +10,16 @@ use crate::{Batch, Entry, Error, Options, Outcome, Schema, Table, Value};
 use driver::Driver;
 use std::sync::Arc;
 
-/// A [`crate::Client`] whose calls wait until they are done.
+/// A [`crate::Client`] whose calls return when they are complete.
 ///
-/// The calling thread does the work of a call, and looks for the answer for a while before it
-/// sleeps ([`Options::busy_poll`]): for one request after the other this is the fastest client. A
-/// thread of its own hears what the target sends while nobody calls. Clones share one connection
-/// and one runtime, which some calling thread drives: what is given to [`Client::wait`] must not
-/// block its thread, or the others wait with it. Many threads that write are better off with a
+/// The calling thread does the work of a call, and busy-polls for the answer for a while before it
+/// sleeps ([`Options::busy_poll`]). For sequential requests this is the fastest client. A
+/// background thread receives notifications between calls. Clones share one connection and one
+/// runtime, which one of the calling threads drives. A future given to [`Client::wait`] must
+/// therefore not block its thread, or all others wait too. Many writing threads should have a
 /// client each.
 ///
-/// Neither calls nor the drop of the last clone may happen within an async runtime: both wait, and
+/// Neither calls nor the drop of the last clone may happen within an async runtime: both block, and
 /// panic there. Use [`crate::Client`] instead.
 ///
 /// ```no_run
@@ -38,28 +38,28 @@ pub struct Client {
     driver: Arc<Driver>,
 }
 
-/// Events of one kind, for threads without a runtime.
+/// Events of one kind, for threads without an async runtime.
 #[derive(Debug)]
 pub struct Subscription<T> {
     inner: crate::Subscription<T>,
-    // Somebody has to hear them.
+    // Keeps the thread that receives events alive.
     _driver: Arc<Driver>,
 }
 
 impl<T> Subscription<T> {
-    /// The next event, if there is one already.
+    /// The next event, if one is queued.
     pub fn try_next(&mut self) -> Option<T> {
         self.inner.try_next()
     }
 
-    /// Events that were forgotten because nobody took them.
+    /// Events dropped because the queue was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.inner.lost()
     }
 }
 
-/// Waits for the next event; ends once the client is gone.
+/// Waits for the next event; ends after the client is dropped.
 impl<T> Iterator for Subscription<T> {
     type Item = T;
 
@@ -72,7 +72,7 @@ impl Client {
     /// See [`crate::Client::connect`].
     ///
     /// # Errors
-    /// As there; or there is no runtime.
+    /// As there; or no runtime can be started.
     pub fn connect(options: Options) -> Result<Client, Error> {
         let driver = Driver::new(options.busy_poll)?;
         let inner = driver.wait(crate::Client::connect(options))?;
@@ -82,13 +82,13 @@ impl Client {
         })
     }
 
-    /// The client itself, for what has no blocking form.
+    /// The async client, for calls without a blocking form.
     #[must_use]
     pub fn inner(&self) -> &crate::Client {
         &self.inner
     }
 
-    /// Waits for something that is done with [`Client::inner`].
+    /// Waits for a future made with [`Client::inner`].
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         self.driver.wait(future)
     }
@@ -233,7 +233,7 @@ impl Client {
     }
 }
 
-/// A [`crate::Pipeline`] whose calls wait.
+/// A [`crate::Pipeline`] with blocking calls.
 #[must_use = "what was added last is sent by `finish`"]
 pub struct Pipeline {
     inner: crate::Pipeline,

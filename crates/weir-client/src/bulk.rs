@@ -1,4 +1,4 @@
-//! Many entries: from files, to files, and what a table is to hold against what it holds.
+//! Bulk operations: loading entries from files, dumping a target, and resynchronising a table.
 
 mod csv;
 mod json;
@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::pipeline::{BULK_BATCH, BULK_IN_FLIGHT, Outcome, Pipeline};
 use crate::schema::{Kind, Protocol};
 
-/// How many entries are written.
+/// How entries are written in bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// What is done with each.
+    /// The operation for each entry.
     pub operation: Operation,
     /// Updates of one request.
     pub batch_size: usize,
@@ -29,7 +29,7 @@ pub struct LoadOptions {
 }
 
 impl Default for LoadOptions {
-    /// Inserted, in requests as those of [`Client::bulk`].
+    /// Insertions, in requests as those of [`Client::bulk`].
     fn default() -> Self {
         LoadOptions {
             operation: Operation::Insert,
@@ -39,14 +39,14 @@ impl Default for LoadOptions {
     }
 }
 
-/// Why not all entries were written.
+/// The reason why a load stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("{error} ({})", written(.outcome))]
 pub struct LoadError {
-    /// What went wrong.
+    /// The error.
     pub error: Error,
-    /// What has become of the entries before. Of a request that has failed as a whole, all count as
-    /// failures, though it may have been done where the connection broke.
+    /// The outcome of the entries before it. If a request has failed as a whole, all its entries
+    /// count as failures, although the target may have executed it before the connection broke.
     pub outcome: Outcome,
 }
 
@@ -63,21 +63,22 @@ fn written(outcome: &Outcome) -> String {
     }
 }
 
-/// First byte of the numbers of tables that devices have whatever their program.
+/// First byte of the ids of fixed tables, which devices have with any program.
 const FIXED: u32 = 0xff;
 
-/// Entries between two calls of whoever wants to see progress.
+/// Entries between two progress calls.
 const PROGRESS_STEP: u64 = 10_000;
 
 impl Client {
-    /// Writes entries in the order in which they come, as far as one table needs the other: all of
-    /// one table are written before those of the next. Default entries, counters, meters and
-    /// registers, which are always there, are modified. `progress` is told every 10,000 entries how
-    /// many were sent.
+    /// Writes entries in order of appearance where tables depend on each other: all entries of one
+    /// table are written before those of the next. Default entries, counters, meters and registers,
+    /// which always exist, are modified. `progress` is called every 10,000 entries with the number
+    /// sent.
     ///
     /// # Errors
-    /// An entry cannot be read or does not fit: all before it are written, nothing behind it is. Or
-    /// a request as a whole has failed. Failed updates are no error here: see [`Outcome::failed`].
+    /// An entry cannot be read or does not fit: all entries before it are written, none after it.
+    /// Or a request has failed as a whole. Failed updates are no error here: see
+    /// [`Outcome::failed`].
     pub async fn load(
         &self,
         entries: impl IntoIterator<Item = Result<Entry, Error>>,
@@ -93,13 +94,13 @@ impl Client {
         }
     }
 
-    /// Everything that can be written back: entries, default entries, members, groups, counters,
-    /// meters, registers, value sets, replication; what others refer to comes first. Of counters,
-    /// meters and registers only what is not zero; of BF Runtime the program's own tables only, and
-    /// of those what can be read.
+    /// Visits everything that can be written back: entries, default entries, members, groups,
+    /// counters, meters, registers, value sets, replication. Referenced objects come first.
+    /// Counters, meters and registers are included only if they are not zero. With BF Runtime, only
+    /// readable tables of the program are included.
     ///
     /// # Errors
-    /// The target refuses, `visit` does, or an answer cannot be understood.
+    /// The target refuses, `visit` fails, or an answer is malformed.
     pub async fn dump(&self, mut visit: impl FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
         let schema = self.schema();
         let mut tables: Vec<_> = schema
@@ -145,7 +146,7 @@ impl Client {
     }
 }
 
-/// Gives a pipeline entries until one cannot be read, and waits for all of them.
+/// Pushes entries to a pipeline until one cannot be read, and waits for all of them.
 async fn write_all(
     pipeline: &mut Pipeline,
     entries: impl IntoIterator<Item = Result<Entry, Error>>,
@@ -159,7 +160,7 @@ async fn write_all(
             Err(error) => Err(error),
         };
         if let Err(error) = pushed {
-            // What else goes wrong is in the outcome; this came first.
+            // Later errors are in the outcome; this one is returned.
             let _ = pipeline.flush().await;
             return Err(error);
         }
@@ -172,7 +173,7 @@ async fn write_all(
     pipeline.flush().await
 }
 
-/// Gives a pipeline an entry: all of the table before it are written first.
+/// Pushes an entry to a pipeline; all entries of the previous table are written first.
 async fn push(
     pipeline: &mut Pipeline,
     table: &mut Option<u32>,
@@ -192,7 +193,7 @@ async fn push(
     pipeline.push(operation, entry).await
 }
 
-/// What others refer to comes first.
+/// Rank in a dump: referenced kinds come first.
 fn rank(kind: &Kind) -> u32 {
     match kind {
         Kind::Members => 0,
@@ -203,7 +204,7 @@ fn rank(kind: &Kind) -> u32 {
     }
 }
 
-/// Whether a table of another kind holds state of its own.
+/// Whether a table that is not match-action has state of its own.
 fn is_dumped(kind: &Kind) -> bool {
     let Kind::Other(name) = kind else { return true };
     ["RegisterParam", "ParserValueSet", "PortMetadata", "Lpf", "Wred"].contains(&name.as_str())

@@ -1,4 +1,4 @@
-//! The client.
+//! The client: connecting, reading, subscribing, and packet-out. Writing is in `client/write.rs`.
 
 mod bind;
 mod details;
@@ -27,14 +27,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use weir_proto::p4::v1 as p4;
 
-/// When and in what portions digests are sent (P4Runtime).
+/// When and in what list sizes digests are sent (P4Runtime).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// How long the target may wait for more elements.
+    /// Longest time for which the target collects elements.
     pub max_timeout: Duration,
-    /// Elements of one list; 0: as the target likes.
+    /// Most elements of one list; 0: the target decides.
     pub max_list_size: u32,
-    /// After how long the target sends again what was not acknowledged.
+    /// Time after which the target repeats an unacknowledged list.
     pub ack_timeout: Duration,
 }
 
@@ -49,8 +49,7 @@ impl Default for DigestConfig {
     }
 }
 
-/// Controls a target. Clones are the same client; requests of all of them are in flight at the same
-/// time.
+/// Controls a target. Clones share one client; their requests are in flight concurrently.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
@@ -66,14 +65,14 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects, says who this is (unless it only reads), and asks the target which program it
-    /// runs.
+    /// Connects, identifies the client (unless it only reads), and reads the target's program.
     ///
-    /// A client of P4Runtime that another one outranks is a backup then: [`Client::standing`] says
-    /// so, and writes are refused. A client of BF Runtime is bound to the program.
+    /// A P4Runtime client with a lower election id than another becomes a backup:
+    /// [`Client::standing`] reports it, and writes are refused. A BF Runtime client is bound to the
+    /// program.
     ///
     /// # Errors
-    /// The target cannot be reached, refuses the client, or has no such program.
+    /// The target is unreachable, refuses the client, or does not run the program.
     pub async fn connect(options: Options) -> Result<Client, Error> {
         let transport = Transport::connect(&options).await?;
         let protocol = options.protocol;
@@ -117,9 +116,9 @@ impl Client {
         Ok(client)
     }
 
-    /// Says goodbye: what was sent is sent, and the target has ended the stream, when this returns
-    /// (or after a second). Other clones of the client can read and, of BF Runtime, write as
-    /// before.
+    /// Closes the stream. When this returns, all messages are sent and the target has ended the
+    /// stream, or a second has passed. Other clones of the client can still read and, with BF
+    /// Runtime, write.
     pub async fn close(self) {
         self.shared.closing.store(true, std::sync::atomic::Ordering::Relaxed);
         self.shared.set_outgoing(None);
@@ -128,20 +127,20 @@ impl Client {
         let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;
     }
 
-    /// How the target is reached.
+    /// The options of the connection.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.shared.options
     }
 
-    /// How it stands with the target.
+    /// The current standing with the target.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.shared.standing.borrow().clone()
     }
 
-    /// Changes of the standing: to be told when the connection breaks, comes back, or another
-    /// client takes over.
+    /// A receiver of changes of the standing: connection lost or restored, or another client became
+    /// primary.
     #[must_use]
     pub fn standings(&self) -> watch::Receiver<Standing> {
         self.shared.standing.subscribe()
@@ -150,7 +149,7 @@ impl Client {
     /// Waits until this client controls the target.
     ///
     /// # Errors
-    /// The client only reads, or its connection is broken for good.
+    /// The client only reads, or its connection is lost without reconnection.
     pub async fn primary(&self) -> Result<(), Error> {
         let mut standing = self.shared.standing.subscribe();
         let is_for_good = self.shared.options.reconnect.is_none();
@@ -169,24 +168,24 @@ impl Client {
         }
     }
 
-    /// The tables of the program that runs, as far as this client knows.
+    /// The tables of the running program, as last read by this client.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
         self.shared.schema()
     }
 
-    /// A table, by its full name or the end of it behind a dot.
+    /// Finds a table by its full name, or by the last part of it after a dot.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No table or several match.
     pub fn table(&self, name: &str) -> Result<Arc<Table>, Error> {
         self.schema().table(name).map(Arc::clone)
     }
 
-    /// Reads some of what a target has, page by page.
+    /// Reads entries page by page.
     ///
     /// # Errors
-    /// The target refuses. Errors of single queries come with the pages.
+    /// The target refuses the Read. Errors of single queries are in the pages.
     pub async fn read_pages(&self, queries: &[Query], options: &ReadOptions) -> Result<Pages, Error> {
         let schema = self.schema();
         let mut writer = Writer::default();
@@ -194,7 +193,7 @@ impl Client {
         let entities = match schema.protocol {
             Protocol::P4Runtime => {
                 writer.varint(1, options_of.device_id);
-                // A role would be needed for what it is not to see; all that can be read is wanted.
+                // A Read without a role returns everything readable, which is intended.
                 2
             }
             Protocol::BfRuntime => {
@@ -224,11 +223,11 @@ impl Client {
         ))
     }
 
-    /// All entries of a table; of P4Runtime without the default entry, see
+    /// All entries of a table; with P4Runtime without the default entry, see
     /// [`Client::default_entry`].
     ///
     /// # Errors
-    /// The target refuses, or answers what cannot be understood.
+    /// The target refuses the Read, or its answer is malformed.
     pub async fn entries(&self, table: &Arc<Table>) -> Result<Vec<Entry>, Error> {
         let pages = self
             .read_pages(&[Query::Table(Arc::clone(table))], &ReadOptions::default())
@@ -236,7 +235,7 @@ impl Client {
         pages.collect().await
     }
 
-    /// The entry with the key of another; `None`: there is none.
+    /// The entry with the same key; `None` if it does not exist.
     ///
     /// # Errors
     /// As for [`Client::entries`].
@@ -255,7 +254,7 @@ impl Client {
         }
     }
 
-    /// What a table does with packets that match no entry.
+    /// The default entry of a table, which applies to packets that match no entry.
     ///
     /// # Errors
     /// As for [`Client::entries`].
@@ -269,7 +268,7 @@ impl Client {
         Ok(entries.into_iter().find(Entry::is_default))
     }
 
-    /// Digests of one kind. Of P4Runtime the target is told to send them.
+    /// Subscribes to digests of one kind. With P4Runtime, this enables them at the target.
     ///
     /// # Errors
     /// The program has no such digest, or the target refuses.
@@ -307,7 +306,7 @@ impl Client {
             }
             .encode_to_vec()
         };
-        // Another client may have asked for it before.
+        // Another client may have enabled them before.
         let mut batch = self.batch();
         batch.add(&update(p4::update::Type::Insert))?;
         match self.write(&batch).await {
@@ -320,13 +319,13 @@ impl Client {
         }
     }
 
-    /// Packets for the controller (P4Runtime).
+    /// Subscribes to packets for the controller (P4Runtime).
     #[must_use]
     pub fn packets(&self, capacity: usize, overflow: Overflow) -> Subscription<PacketIn> {
         self.shared.hub.packets.subscribe(0, capacity, overflow)
     }
 
-    /// Entries that are idle, of one table or of any.
+    /// Subscribes to idle entries of one table or of all.
     #[must_use]
     pub fn idle_entries(&self, of: Option<&Table>, capacity: usize, overflow: Overflow) -> Subscription<IdleEntry> {
         self.shared
@@ -335,14 +334,14 @@ impl Client {
             .subscribe(of.map_or(0, |t| t.id), capacity, overflow)
     }
 
-    /// Ports that come up or go down (BF Runtime).
+    /// Subscribes to ports that go up or down (BF Runtime).
     #[must_use]
     pub fn port_changes(&self, capacity: usize, overflow: Overflow) -> Subscription<PortChange> {
         self.shared.hub.ports.subscribe(0, capacity, overflow)
     }
 
-    /// Sends a packet (P4Runtime): its bytes behind the program's header, and the fields of that
-    /// header. Fields that are not given are 0.
+    /// Sends a packet (P4Runtime): its bytes after the packet-out header, and the fields of that
+    /// header. Missing fields are 0.
     ///
     /// # Errors
     /// The program has no such field, a value does not fit, or there is no stream.
@@ -382,8 +381,7 @@ impl Client {
         self.shared.send(message.encode_to_vec().into()).await
     }
 
-    /// The part of the device that requests of BF Runtime are about: all pipes, both directions,
-    /// all parsers.
+    /// The target of BF Runtime requests: all pipes, both directions, all parsers.
     fn target(&self, writer: &mut Writer, pipe: Option<u32>) -> Result<(), Error> {
         writer.message::<Error>(1, |w| {
             w.varint(1, self.shared.options.device_id);
@@ -395,7 +393,7 @@ impl Client {
     }
 }
 
-/// Something to read.
+/// A query of a Read.
 #[derive(Debug, Clone)]
 pub enum Query {
     /// All of a table.
@@ -413,7 +411,7 @@ impl Query {
     }
 }
 
-/// Whether a table of this kind can be emptied.
+/// Whether a table of this kind can be cleared.
 pub(crate) fn can_be_cleared(table: &Table) -> bool {
     !table.is_const
         && matches!(

@@ -1,4 +1,4 @@
-//! What a target answers, as entries.
+//! Decodes the answers of a target to rows and entries.
 
 mod bfrt;
 mod p4rt;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A key of a [`Row`]: values as the target has sent them.
+/// A key of a [`Row`], as the target sent it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RawKey<'a> {
     pub(crate) id: u32,
@@ -32,12 +32,12 @@ pub enum RawData<'a> {
     Number(u64),
     /// A floating-point number.
     Float(f32),
-    /// A message that says more: a list, or a set of actions. The number is that of its field.
+    /// A nested message: a list, or a set of actions. The number is that of its field.
     Message(u32, &'a [u8]),
 }
 
 impl RawData<'_> {
-    /// The number, of at most 64 bits; 0 if it is none.
+    /// The number, of at most 64 bits; 0 if it is not a number.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -48,25 +48,25 @@ impl RawData<'_> {
     }
 }
 
-/// An entry as it arrived: nothing is copied, names are not looked up. What a controller that reads
-/// millions wants; [`Row::to_entry`] gives the comfortable form.
+/// An entry as it was received: nothing is copied, and names are not resolved. It serves
+/// controllers that read millions of entries; [`Row::to_entry`] converts it to an [`Entry`].
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// The number of the table.
+    /// The id of the table.
     pub table_id: u32,
-    /// Keys, as far as the target tells them.
+    /// The keys that the target sent.
     pub(crate) keys: SmallVec<[RawKey<'a>; 6]>,
-    /// The priority; 0: there is none.
+    /// The priority, or 0.
     pub priority: u32,
-    /// The number of the action; 0: there is none.
+    /// The id of the action, or 0.
     pub action_id: u32,
-    /// Numbers and values of the action's parameters.
+    /// Ids and values of the action's parameters.
     pub params: SmallVec<[(u32, RawData<'a>); 6]>,
-    /// Numbers and values of other data.
+    /// Ids and values of other data.
     pub data: SmallVec<[(u32, RawData<'a>); 6]>,
     /// It is the default entry.
     pub is_default: bool,
-    /// It is the program's and cannot be changed (P4Runtime).
+    /// It is const (P4Runtime).
     pub is_const: bool,
 }
 
@@ -95,23 +95,23 @@ impl<'a> Row<'a> {
         self.is_const = false;
     }
 
-    /// The value of a key, by its number: the bytes that the target has sent. Of ranges the
-    /// smallest.
+    /// The value of a key, by its id: the bytes that the target sent. For ranges, the smallest
+    /// value.
     #[must_use]
     pub fn key(&self, id: u32) -> Option<&'a [u8]> {
         self.keys.iter().find(|k| k.id == id).map(|k| k.first)
     }
 
-    /// Data that are no parameters, by the number of the field.
+    /// Data other than parameters, by the id of the field.
     #[must_use]
     pub fn datum(&self, id: u32) -> Option<RawData<'a>> {
         self.data.iter().find(|(i, _)| *i == id).map(|(_, d)| *d)
     }
 
-    /// The entry.
+    /// Converts it to an entry.
     ///
     /// # Errors
-    /// It is not as the schema says.
+    /// It does not fit the schema.
     pub fn to_entry(&self, schema: &Schema) -> Result<Entry, Error> {
         let table = schema
             .table_by_id(self.table_id)
@@ -142,7 +142,7 @@ impl<'a> Row<'a> {
         }
         let params = entry.chosen_action().map_or(&[][..], |a| &a.params[..]);
         let mut given = Vec::with_capacity(self.params.len() + self.data.len());
-        // Of BF Runtime, parameters and other data are told by their numbers alone.
+        // BF Runtime identifies parameters and other data by their ids alone.
         let all = self
             .params
             .iter()
@@ -156,7 +156,7 @@ impl<'a> Row<'a> {
                 None if is_param => return Err(malformed(format!("there is no parameter {id}"))),
                 None => match find(&table.data) {
                     Some(i) => Place::Data(i),
-                    // Both counts are told by targets, also where the table counts one.
+                    // Targets send both counts, even if the table has only one.
                     None if table.is_p4runtime() => continue,
                     None => return Err(malformed(format!("there is no data {id}"))),
                 },
@@ -177,7 +177,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Adds data. A register of a device with several pipes has several values in one field: they
+/// Adds data. A register of a device with several pipes has several values in one field, which
 /// become a list.
 fn push(given: &mut Vec<(Place, Value)>, place: Place, value: Value) {
     match given.iter_mut().find(|(p, _)| *p == place) {
@@ -223,7 +223,7 @@ fn match_of(protocol: Protocol, kind: MatchKind, ty: &Type, raw: &RawKey<'_>) ->
     })
 }
 
-/// Part of what was asked for.
+/// A part of the result of a Read.
 #[derive(Debug, Clone)]
 pub struct Page {
     schema: Arc<Schema>,
@@ -244,10 +244,10 @@ impl Page {
         &self.schema
     }
 
-    /// Visits every entry of tables that match (of BF Runtime: of any table), without copying.
+    /// Visits every entry of match-action tables (with BF Runtime: of any table), without copying.
     ///
     /// # Errors
-    /// The answer cannot be understood; entries before that have been visited.
+    /// The answer is malformed; entries before the error have been visited.
     pub fn rows(&self, mut visit: impl FnMut(&Row<'_>)) -> Result<(), Error> {
         self.entities(|entity| {
             match entity {
@@ -261,7 +261,7 @@ impl Page {
     /// All entries.
     ///
     /// # Errors
-    /// The answer cannot be understood.
+    /// The answer is malformed.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
         let mut entries = Vec::new();
         self.entities(|entity| {
@@ -304,7 +304,7 @@ fn broken(broken: Broken) -> Error {
     Error::Malformed(broken.to_string())
 }
 
-/// What an `Update` of a batch is about, for errors: what is done, to which table, with which key.
+/// Describes an `Update` of a batch, for errors: operation, table, key.
 pub(crate) fn describe(schema: &Schema, update: &[u8]) -> Option<(Operation, String, String)> {
     let mut reader = Reader(update);
     let mut operation = Operation::Insert;
@@ -324,7 +324,7 @@ pub(crate) fn describe(schema: &Schema, update: &[u8]) -> Option<(Operation, Str
     };
     let entry = match is_row.ok()? {
         true => {
-            // What the entry holds does not matter, and may be incomplete.
+            // The data do not matter, and may be incomplete.
             row.params.clear();
             row.data.clear();
             row.action_id = 0;
@@ -365,7 +365,7 @@ pub(crate) fn p4rt_entry(schema: &Schema, table_entry: &[u8]) -> Result<Entry, E
     row.to_entry(schema)
 }
 
-/// A key as it travels: both protocols have the same fields for its number and kinds.
+/// Decodes a key: both protocols use the same field numbers for its id and match types.
 fn key<'a>(mut reader: Reader<'a>) -> Result<RawKey<'a>, Broken> {
     let mut key = RawKey {
         id: 0,

@@ -1,4 +1,4 @@
-//! Entries as messages of a protocol.
+//! Encodes entries as messages of a protocol.
 
 mod bfrt;
 pub(crate) mod custom_crc;
@@ -16,28 +16,28 @@ use crate::value::{Match, Value};
 use crate::wire::Writer;
 use std::sync::Arc;
 
-/// What is done with an entry.
+/// An operation on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// It must not be there yet.
+    /// Inserts an entry that must not exist.
     Insert,
-    /// It must be there.
+    /// Modifies an entry that must exist.
     Modify,
-    /// It must be there. Of a default entry: the program's own comes back.
+    /// Deletes an entry that must exist. A default entry is reset to the program's.
     Delete,
-    /// It may be there or not. P4Runtime has no such update: what is there is modified by a second
-    /// request.
+    /// Inserts an entry, or modifies an existing one. P4Runtime has no such update: existing
+    /// entries are modified by a second request.
     InsertOrModify,
-    /// Elements are added to the lists that it holds (BF Runtime).
+    /// Adds elements to the lists of the entry (BF Runtime).
     Add,
-    /// Elements are taken from the lists that it holds (BF Runtime).
+    /// Removes elements from the lists of the entry (BF Runtime).
     Remove,
-    /// It becomes as it was at first (BF Runtime).
+    /// Resets the entry to its initial state (BF Runtime).
     Reset,
 }
 
 impl Operation {
-    /// A word for messages.
+    /// Its name, for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,8 +55,8 @@ impl Operation {
 /// Writes the fields of an `Update`.
 ///
 /// # Errors
-/// The entry does not fit its table, or the protocol has no such operation. What has been written
-/// is to be thrown away then.
+/// The entry does not fit its table, or the protocol has no such operation. The output must then be
+/// discarded.
 pub fn update(writer: &mut Writer, operation: Operation, entry: &Entry) -> Result<(), Error> {
     match entry.table.protocol {
         Protocol::P4Runtime => p4rt::update(writer, operation, entry),
@@ -64,8 +64,8 @@ pub fn update(writer: &mut Writer, operation: Operation, entry: &Entry) -> Resul
     }
 }
 
-/// Writes the fields of an `Entity` that asks for entries: with their keys where `entry` is given,
-/// else for all of a table.
+/// Writes the fields of an `Entity` of a Read: for the key of `entry` if given, else for the whole
+/// table.
 ///
 /// # Errors
 /// The entry does not fit its table.
@@ -81,7 +81,7 @@ pub fn query(
     }
 }
 
-/// What is read of entries besides keys, actions and parameters.
+/// The fields of entries to read besides keys, actions and parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Counters of entries.
@@ -90,14 +90,14 @@ pub struct ReadOptions {
     pub meters: bool,
     /// Times since the last hit.
     pub idle: bool,
-    /// The default entry instead of the others. (BF Runtime tells it together with all of a table.)
+    /// The default entry instead of the others. (BF Runtime returns it with all of a table.)
     pub default_only: bool,
-    /// BF Runtime: what the device has now, not what the server has read of it last.
+    /// BF Runtime: read current values from the device, not those that the server has cached.
     pub from_hardware: bool,
 }
 
 impl Default for ReadOptions {
-    /// Counters, meters, times; as the device has them now.
+    /// Counters, meters and times, current at the device.
     fn default() -> Self {
         ReadOptions {
             counters: true,
@@ -109,7 +109,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// That the protocol has no such thing.
+/// The error for an operation that the protocol does not have.
 fn unsupported(entry: &Entry, operation: Operation) -> Error {
     let protocol = match entry.table.protocol {
         Protocol::P4Runtime => "P4Runtime",
@@ -125,8 +125,8 @@ fn unsupported(entry: &Entry, operation: Operation) -> Error {
 
 pub(crate) use p4rt::scalar as p4rt_scalar;
 
-/// What a key is compared to as targets tell it: bits that do not count are 0, and what matches
-/// anything is [`Match::Any`]. What does not fit the key stays as it is.
+/// Normalises a match to the form that targets return: unmatched bits are 0, and a match of
+/// anything is [`Match::Any`]. A match that does not fit the key is unchanged.
 pub(crate) fn normal(key: &Key, to: &Match) -> Match {
     let value = |bytes: &[u8]| match key.ty {
         Type::Text(_) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
@@ -158,7 +158,7 @@ pub(crate) fn all_ones(width: u32) -> Vec<u8> {
     key::ones(width, width)
 }
 
-/// Marker errors of [`Writer::message`] closures.
+/// The result of [`Writer::message`] closures.
 type Written = Result<(), Error>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Entries of tables.
+//! Entries of tables: built by name, checked against the schema, read by name.
 
 use crate::error::Error;
 use crate::schema::{Action, Field, MatchKind, Protocol, Scope, Table, Type};
@@ -6,18 +6,18 @@ use crate::value::{Match, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// Where data of an entry belongs.
+/// The field that a value of an entry belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The n-th parameter of the action.
     Param(usize),
-    /// The n-th of the table's data.
+    /// The n-th data field of the table.
     Data(usize),
 }
 
-/// An entry of a table: what it matches, what it does, and what it holds.
+/// An entry of a table: matches, action, and data.
 ///
-/// Entries are put together by name:
+/// Entries are built by name:
 ///
 /// ```no_run
 /// # use weir_client::{Entry, Match, Table};
@@ -30,8 +30,8 @@ pub(crate) enum Place {
 /// # }
 /// ```
 ///
-/// A mistake (an unknown name, a value too wide) is told by whoever takes the entry;
-/// [`Entry::check`] tells it before.
+/// Errors (an unknown name, a value too wide) are returned by the call that uses the entry;
+/// [`Entry::check`] returns them earlier.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub(crate) table: Arc<Table>,
@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry of a table that matches anything and does nothing yet.
+    /// An entry of a table that matches anything and has no action yet.
     #[must_use]
     pub fn of(table: &Arc<Table>) -> Entry {
         Entry {
@@ -60,7 +60,7 @@ impl Entry {
         }
     }
 
-    /// What a table does with packets that match no entry.
+    /// The default entry, which applies to packets that match no entry.
     #[must_use]
     pub fn default_of(table: &Arc<Table>) -> Entry {
         Entry {
@@ -69,7 +69,7 @@ impl Entry {
         }
     }
 
-    /// What a key is compared to.
+    /// Sets the match of a key.
     #[must_use]
     pub fn key(mut self, name: &str, to: impl Into<Match>) -> Self {
         match self.table.key(name) {
@@ -79,7 +79,7 @@ impl Entry {
         self
     }
 
-    /// What all keys are compared to, in the order of the table.
+    /// Sets the matches of all keys, in the order of the table.
     #[must_use]
     pub fn keys<M: Into<Match>>(mut self, all: impl IntoIterator<Item = M>) -> Self {
         let keys: Vec<Match> = all.into_iter().map(Into::into).collect();
@@ -95,15 +95,15 @@ impl Entry {
         self
     }
 
-    /// Which of several entries that match wins, as the protocol says: of P4Runtime the largest, of
-    /// BF Runtime the smallest.
+    /// Sets the priority among matching entries, as defined by the protocol: the largest takes
+    /// precedence with P4Runtime, the smallest with BF Runtime.
     #[must_use]
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// What is done with packets that match. It comes before the data that are its parameters.
+    /// Sets the action. It must precede the data that are its parameters.
     #[must_use]
     pub fn action(mut self, name: &str) -> Self {
         match self.table.action(name) {
@@ -113,7 +113,7 @@ impl Entry {
         self
     }
 
-    /// A parameter of the action, or other data that the entry has.
+    /// Sets a parameter of the action, or other data of the entry.
     #[must_use]
     pub fn data(mut self, name: &str, value: impl Into<Value>) -> Self {
         let value = value.into();
@@ -142,7 +142,7 @@ impl Entry {
             return Some(Place::Param(param));
         }
         among(&self.table.data).map(Place::Data).or_else(|| {
-            // Names of a register's data have its own name before them.
+            // Names of a register's data are prefixed by the name of the register.
             let ends = |f: &Field| f.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
             self.table.data.iter().position(ends).map(Place::Data)
         })
@@ -160,31 +160,31 @@ impl Entry {
         &self.table
     }
 
-    /// What a key is compared to, by its name.
+    /// The match of a key, by its name.
     #[must_use]
     pub fn key_of(&self, name: &str) -> Option<&Match> {
         self.table.key(name).ok().map(|place| &self.keys[place])
     }
 
-    /// What the keys are compared to, in the order of the table.
+    /// The matches of the keys, in the order of the table.
     #[must_use]
     pub fn matches(&self) -> &[Match] {
         &self.keys
     }
 
-    /// Which of several entries that match wins; 0: the table has no priorities.
+    /// The priority; 0 if the table has no priorities.
     #[must_use]
     pub fn priority_of(&self) -> u32 {
         self.priority
     }
 
-    /// Whether this is what happens to packets that match no entry.
+    /// Whether this is a default entry.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.is_default
     }
 
-    /// Whether the target says that the program has it for good (P4Runtime).
+    /// Whether the target marks it as const (P4Runtime).
     #[must_use]
     pub fn is_const(&self) -> bool {
         self.is_const
@@ -212,7 +212,7 @@ impl Entry {
         self.fields().filter(|(is_param, ..)| *is_param).map(|(_, f, v)| (f, v))
     }
 
-    /// Data that are no parameters, by their names.
+    /// Data other than parameters, by their names.
     pub fn other_data(&self) -> impl Iterator<Item = (&Field, &Value)> {
         self.fields()
             .filter(|(is_param, ..)| !*is_param)
@@ -226,7 +226,7 @@ impl Entry {
         })
     }
 
-    /// The field that data belong to.
+    /// The field of a value.
     pub(crate) fn field(&self, place: Place) -> Option<&Field> {
         match place {
             Place::Param(i) => self.action_params().get(i),
@@ -234,10 +234,10 @@ impl Entry {
         }
     }
 
-    /// What is wrong with the entry, as far as the description of the table tells.
+    /// Checks the entry against the description of the table.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first error.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(mistake) = &self.mistake {
             return Err(copy(mistake));
@@ -273,7 +273,7 @@ impl Entry {
         }
     }
 
-    /// The keys with their names, as people write them.
+    /// The keys with their names, in [`crate::notation`].
     #[must_use]
     pub fn key_text(&self) -> String {
         if self.is_default {
@@ -290,7 +290,7 @@ impl Entry {
     }
 }
 
-/// The same error once more: what an entry has noted is about names and values.
+/// A copy of an error: those that an entry stores are about names and values.
 fn copy(error: &Error) -> Error {
     match error {
         Error::Name {
@@ -373,7 +373,7 @@ fn check_value(ty: &Type, value: &Value) -> Result<(), String> {
     }
 }
 
-/// Two entries are the same if they say the same of the same table.
+/// Entries are equal if they have the same contents and table.
 impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         let data = |e: &Entry| {
@@ -418,7 +418,7 @@ impl fmt::Display for Entry {
 }
 
 impl Table {
-    /// Whether this is about P4Runtime.
+    /// Whether the table belongs to a P4Runtime target.
     pub(crate) fn is_p4runtime(&self) -> bool {
         self.protocol == Protocol::P4Runtime
     }

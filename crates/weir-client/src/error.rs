@@ -1,23 +1,23 @@
-//! What can go wrong, whose fault it is, and whether it is worth another try.
+//! Errors: their cause, the responsible side, and whether a retry may succeed.
 
 use std::fmt;
 use tonic::{Code, Status};
 
-/// Who has to do something about an error.
+/// The side that must resolve an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The caller: the request can never succeed as it is.
     Caller,
-    /// The target: it refuses or cannot do what was asked for.
+    /// The target: it refuses the request or does not support it.
     Target,
-    /// What lies between them.
+    /// The network between them.
     Network,
 }
 
-/// What became of one update of a batch.
+/// The error of one update of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateError {
-    /// Its place in the batch, or in everything that was sent by a [`Pipeline`](crate::Pipeline).
+    /// Its index in the batch, or in everything sent by a [`Pipeline`](crate::Pipeline).
     pub index: u64,
     /// `insert`, `modify`, …
     pub what: &'static str,
@@ -27,7 +27,7 @@ pub struct UpdateError {
     pub key: String,
     /// The cause.
     pub code: Code,
-    /// What the target says.
+    /// The message of the target.
     pub message: String,
 }
 
@@ -45,49 +45,49 @@ impl fmt::Display for UpdateError {
     }
 }
 
-/// What went wrong.
+/// An error of this library.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no way to the target.
+    /// The target is unreachable.
     #[error("cannot reach {target}: {reason}")]
     Connect {
         /// Its address.
         target: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was asked of the connection is not possible, such as an address without a port.
+    /// The options are invalid, such as an address without a port.
     #[error("{0}")]
     Options(String),
     /// The target has refused a request as a whole.
     #[error("{what}: {}{}{message}", code_name(*.code), if message.is_empty() { "" } else { ": " })]
     Rpc {
-        /// Which request.
+        /// The request.
         what: &'static str,
         /// The cause.
         code: Code,
-        /// What the target says.
+        /// The message of the target.
         message: String,
     },
-    /// Updates of a batch have failed; those that are not listed have been done, unless the batch
-    /// is taken back whole.
+    /// Updates of a batch have failed. Those not listed have been executed, unless the batch is
+    /// atomic.
     #[error("{}", summary(.0))]
     Updates(Vec<UpdateError>),
     /// Another controller is primary.
     #[error("another controller controls the target{}", .0.map_or_else(String::new, |id| format!(", with election id {id}")))]
     NotPrimary(Option<u128>),
-    /// There is no such name, or it could mean several.
+    /// The name is unknown or ambiguous.
     #[error("{}", unknown(what, owner, name, *is_ambiguous, candidates))]
     Name {
-        /// What was looked for: `table`, `action`, …
+        /// The kind of name: `table`, `action`, …
         what: &'static str,
-        /// In which program or table.
+        /// The program or table that was searched.
         owner: String,
         /// The name.
         name: String,
-        /// Several names fit.
+        /// Several names match.
         is_ambiguous: bool,
-        /// Those that fit, or that are similar.
+        /// The matching names, or similar ones.
         candidates: Vec<String>,
     },
     /// A value does not fit its field.
@@ -100,13 +100,13 @@ pub enum Error {
         /// What was expected.
         reason: String,
     },
-    /// What the target sends cannot be understood.
+    /// A message of the target is malformed.
     #[error("the target has sent what cannot be understood: {0}")]
     Malformed(String),
-    /// The protocol or the table cannot do this.
+    /// The protocol or the table does not support the operation.
     #[error("{0}")]
     Unsupported(String),
-    /// A file cannot be read, or a line of it.
+    /// A file, or a line of it, cannot be read.
     #[error("{0}")]
     Input(String),
     /// The connection was closed by this side.
@@ -115,7 +115,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Who has to do something.
+    /// The side that must resolve it.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
@@ -139,7 +139,7 @@ impl Error {
         }
     }
 
-    /// Whether the same may succeed later.
+    /// Whether the same request may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -150,7 +150,7 @@ impl Error {
         }
     }
 
-    /// The cause that gRPC names, if it was the target that has refused the whole.
+    /// The gRPC code, if the target has refused a whole request.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
@@ -185,7 +185,7 @@ fn fault_of(code: Code) -> Fault {
     }
 }
 
-/// A code as gRPC writes it.
+/// The gRPC name of a code.
 #[must_use]
 pub fn code_name(code: Code) -> &'static str {
     match code {
@@ -209,7 +209,7 @@ pub fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// Failed updates that a summary spells out.
+/// Number of failed updates that a summary lists.
 const SPELLED_OUT: usize = 5;
 
 fn summary(errors: &[UpdateError]) -> String {

@@ -1,4 +1,5 @@
-//! What a target tells by itself: digests, packets, idle entries, ports, and who is primary.
+//! Notifications of a target: digests, packets, idle entries, ports, and the standing of the
+//! client.
 
 use crate::entry::Entry;
 use crate::value::Value;
@@ -6,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// What happens to events that nobody has taken yet when more come.
+/// The policy for a full subscription queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The new ones are counted ([`Subscription::lost`]) and forgotten.
+    /// New events are dropped and counted ([`Subscription::lost`]).
     #[default]
     Count,
-    /// The target has to wait: nothing is lost here, and nothing else is heard meanwhile. What the
-    /// target does then is its business; weir counts what it loses.
+    /// Back-pressure: the stream is not read until there is space. Nothing is lost here, and no
+    /// other events arrive meanwhile. Losses at the target depend on the target; weir counts its
+    /// own.
     Wait,
 }
 
@@ -24,20 +26,20 @@ pub struct DigestList {
     pub name: String,
     /// Elements.
     pub data: Vec<Value>,
-    /// P4Runtime: when the target has put it together, in ns of its clock.
+    /// P4Runtime: when the target made the list, in ns of its clock.
     pub timestamp_ns: i64,
 }
 
 /// A packet for the controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PacketIn {
-    /// The packet behind the program's header for the controller.
+    /// The packet after the packet-in header.
     pub payload: Vec<u8>,
     /// Fields of that header.
     pub metadata: Vec<(String, Value)>,
 }
 
-/// An entry that no packet has hit for its time-out, or (BF Runtime) that was hit again.
+/// An entry that had no hit for its time-out, or (BF Runtime) that was hit again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdleEntry {
     /// Its key.
@@ -46,32 +48,32 @@ pub struct IdleEntry {
     pub is_active: bool,
 }
 
-/// A port that came up or went down (BF Runtime).
+/// A port that went up or down (BF Runtime).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortChange {
     /// The port.
     pub port: u32,
-    /// Whether it is up now.
+    /// Whether it is up.
     pub is_up: bool,
 }
 
-/// How it stands with the target.
+/// The standing of the client with the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing is known yet.
+    /// Unknown: the client is connecting.
     Connecting,
     /// This client controls it.
     Primary,
-    /// Another client does, or none; with its election id, if there is one.
+    /// Another client controls it, or none; with the election id of the primary, if there is one.
     Backup(Option<u128>),
     /// This client only reads.
     Observer,
-    /// The connection is broken; another is tried, unless
+    /// The connection is lost, for this reason. It is reconnected, unless
     /// [`Options::reconnect`](crate::Options::reconnect) is `None`.
     Lost(String),
 }
 
-/// Events of one kind, in the order in which they came.
+/// Events of one kind, in order of arrival.
 #[derive(Debug)]
 pub struct Subscription<T> {
     receiver: mpsc::Receiver<T>,
@@ -79,18 +81,17 @@ pub struct Subscription<T> {
 }
 
 impl<T> Subscription<T> {
-    /// The next event; `None` once the client is gone.
+    /// The next event; `None` after the client is dropped.
     pub async fn next(&mut self) -> Option<T> {
         self.receiver.recv().await
     }
 
-    /// The next event, if there is one already.
+    /// The next event, if one is queued.
     pub fn try_next(&mut self) -> Option<T> {
         self.receiver.try_recv().ok()
     }
 
-    /// Events that were forgotten because nobody took them, and messages of digests that could not
-    /// be read.
+    /// Events dropped because the queue was full, and digest messages that were malformed.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
@@ -102,13 +103,13 @@ impl<T> Subscription<T> {
     }
 }
 
-/// Who wants events of one kind.
+/// The subscribers to events of one kind.
 #[derive(Debug)]
 pub(crate) struct Topic<T>(Mutex<Vec<Subscriber<T>>>);
 
 #[derive(Debug, Clone)]
 struct Subscriber<T> {
-    /// The object that it is about; 0: any.
+    /// The id of the object of interest; 0: any.
     id: u32,
     sender: mpsc::Sender<T>,
     lost: Arc<AtomicU64>,
@@ -140,7 +141,7 @@ impl<T: Clone> Topic<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts what cannot be told to those that want to hear of an object.
+    /// Counts lost events for the subscribers to an object.
     pub fn lose(&self, id: u32, count: u64) {
         let all = self.lock();
         for subscriber in all.iter().filter(|s| s.id == 0 || s.id == id) {
@@ -148,7 +149,7 @@ impl<T: Clone> Topic<T> {
         }
     }
 
-    /// Tells all that want to hear of an object. Whether at least one has kept it.
+    /// Sends an event to all subscribers to an object. Returns whether at least one has queued it.
     pub async fn tell(&self, id: u32, event: T) -> bool {
         let wanted: Vec<Subscriber<T>> = {
             let mut all = self.lock();
@@ -170,7 +171,7 @@ impl<T: Clone> Topic<T> {
     }
 }
 
-/// Who wants what.
+/// The subscribers of all kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     pub digests: Topic<DigestList>,

@@ -1,4 +1,4 @@
-//! Types of a program's tables, as Rust source: see [`crate::typed`].
+//! Generates Rust types for the tables of a program: see [`crate::typed`].
 //!
 //! In a build script:
 //!
@@ -20,9 +20,9 @@ use crate::typed::{has_a_type, without_a_type};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// The source of a module with a type per table, key, action, digest and register. What has no type
-/// (indirect tables, keys that are texts or have more than 128 bits) is named in a comment; it can
-/// be written by name.
+/// The source of a module with a type per table, key, action, digest and register. Objects without
+/// a type (indirect tables, keys that are texts or have more than 128 bits) are listed in a
+/// comment; they can be accessed by name.
 #[must_use]
 pub fn module(schema: &Schema) -> String {
     let mut out = String::new();
@@ -361,7 +361,7 @@ fn key_type(kind: MatchKind, width: u32) -> String {
     }
 }
 
-/// Names of types: as short as they are unique, `RouterIngress.ipv4_lpm` as `Ipv4Lpm`.
+/// Type names: the shortest unique ones, `RouterIngress.ipv4_lpm` as `Ipv4Lpm`.
 fn type_names<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<&'a str, String> {
     let names: Vec<&str> = names.collect();
     let mut chosen = HashMap::new();
@@ -399,7 +399,7 @@ fn camel(name: &str) -> String {
     }
 }
 
-/// Names of fields: the last part where that is unique, `hdr.ipv4.dst_addr` as `dst_addr`.
+/// Field names: the last part if it is unique, `hdr.ipv4.dst_addr` as `dst_addr`.
 fn field_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let names: Vec<&str> = names.collect();
     let last = |name: &str| snake(name.rsplit('.').next().unwrap_or(name));
@@ -419,7 +419,7 @@ fn field_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
-/// Words that Rust keeps for itself.
+/// Keywords of Rust.
 const KEYWORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false final fn for \
                         gen if impl in let loop macro match mod move mut override priv pub ref return self static struct super \
                         trait true try type typeof unsafe unsized use virtual where while yield _ ";

@@ -1,10 +1,10 @@
 //! Controls P4 targets: one library for P4Runtime and BF Runtime.
 //!
-//! A [`Client`] connects, learns from the target which tables its program has ([`Schema`]), and
-//! writes and reads [`Entry`]s. Both protocols look the same: everything is a table (see
-//! [`schema`]), so that what is written for one target works with another. The differences that
-//! remain are those of the protocols: names of reserved fields, units of meters, and which priority
-//! wins.
+//! A [`Client`] connects, reads the tables of the target's program ([`Schema`]), and writes and
+//! reads [`Entry`]s. Both protocols have one interface: everything is a table (see [`schema`]), so
+//! that code written for one target works with another. The remaining differences are those of the
+//! protocols: names of reserved fields, units of meters, and whether the larger or the smaller
+//! priority takes precedence.
 //!
 //! ```no_run
 //! use std::net::Ipv4Addr;
@@ -24,16 +24,16 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Three speeds:
-//! - [`Client::insert`] and its like: one update per request.
-//! - [`Client::write`] of a [`Batch`]: one request, all atomicities; and [`Client::pipeline`]: many
+//! Three levels of throughput:
+//! - [`Client::insert`] and similar calls: one update per request.
+//! - [`Client::write`] of a [`Batch`]: one request, any atomicity; and [`Client::pipeline`]: many
 //!   requests in flight.
-//! - [`Template`]s: the message is encoded once, afterwards numbers are replaced in it.
+//! - [`Template`]s: the message is encoded once, then only numbers in it are replaced.
 //!   [`Page::rows`] reads without copying.
 //!
-//! For programs that are known at compile time: [`typed`]. Without an async runtime: [`blocking`].
-//! It needs no knowledge of the program at compile time, and does not depend on weir's server or
-//! compiler: any target that speaks one of the protocols will do.
+//! For programs known at compile time: [`typed`]. Without an async runtime: [`blocking`]. The
+//! library needs no knowledge of the program at compile time and does not depend on weir's server
+//! or compiler: it works with any target that implements one of the protocols.
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -71,7 +71,8 @@ pub use schema::{Protocol, Schema, Table};
 pub use tonic::Code;
 pub use value::{Match, Value};
 
-/// The same without an async runtime: every call waits until it is done.
+/// The blocking form of the library, without an async runtime: every call returns when it is
+/// complete.
 pub mod blocking {
     pub use crate::blocking_client::{Client, Pipeline, Subscription};
 }

@@ -1,4 +1,4 @@
-//! Keys and values as people write them.
+//! Text notation of keys and values.
 //!
 //! | | Written as |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | range | `1..10`, both included |
 //! | anything | `*` |
 //!
-//! Numbers are shown as addresses where the width says so (48 bits: MAC, 128 bits: IPv6), and those
-//! of 32 bits where the name of the field says `addr` or `ip`.
+//! Numbers are shown as addresses if the width is that of one (48 bits: MAC, 128 bits: IPv6). Those
+//! of 32 bits are, if the name of the field indicates it with `addr` or `ip`.
 
 use crate::error::Error;
 use crate::schema::{Field, Key, Type};
@@ -100,10 +100,10 @@ fn needs_quotes(text: &str) -> bool {
     text.is_empty() || text.contains([' ', '"', '[', ']', '{', '}', ',', '='])
 }
 
-/// What a key is compared to, from text.
+/// Parses a match.
 ///
 /// # Errors
-/// It is nothing that the key can be compared to.
+/// The key has no such match.
 pub fn parse_match(key: &Key, text: &str) -> Result<Match, Error> {
     let value = |text: &str| parse_value(&key.name, &key.ty, text);
     let text = text.trim();
@@ -138,10 +138,10 @@ pub fn parse_match(key: &Key, text: &str) -> Result<Match, Error> {
     value(text).map(Match::Exact)
 }
 
-/// A value from text.
+/// Parses a value.
 ///
 /// # Errors
-/// It is no value of that type.
+/// It is not a value of that type.
 pub fn parse_value(name: &str, ty: &Type, text: &str) -> Result<Value, Error> {
     let text = text.trim();
     match ty {
@@ -180,7 +180,7 @@ pub fn parse_value(name: &str, ty: &Type, text: &str) -> Result<Value, Error> {
     }
 }
 
-/// A number in any of the forms above.
+/// Parses a number in any of the forms above.
 #[must_use]
 pub fn parse_number(text: &str) -> Option<Value> {
     let text = text.trim();
@@ -215,7 +215,7 @@ pub fn parse_number(text: &str) -> Option<Value> {
     text.parse::<Ipv6Addr>().ok().map(Value::from)
 }
 
-/// Bytes from hexadecimal digits, two each.
+/// Parses bytes from hexadecimal digits, two each.
 #[must_use]
 pub fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
     if !digits.is_ascii() || digits.len() % 2 == 1 {

@@ -1,11 +1,11 @@
-//! How a target is reached.
+//! Options of a connection: address, TLS, identity of the client, and limits.
 
 use crate::error::Error;
 use crate::schema::Protocol;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The number of a P4Runtime server, as IANA assigned it.
+/// The port of P4Runtime servers, as assigned by IANA.
 pub const P4RUNTIME_PORT: u16 = 9559;
 /// The port that BF Runtime servers use.
 pub const BFRT_PORT: u16 = 50052;
@@ -32,17 +32,17 @@ impl std::fmt::Display for Address {
 /// Transport security: PEM texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Authorities that the target's certificate is to be from; none: those of the certificate
-    /// itself are not known, and the connection fails.
+    /// Certificate authorities for the target's certificate. If empty, no certificate is trusted
+    /// and the connection fails.
     pub authorities: Vec<u8>,
-    /// The name that the certificate is to have, where it is not the host's.
+    /// The name in the target's certificate, if it is not the host.
     pub domain: Option<String>,
-    /// The client's own certificate and key, for targets that ask for one (mutual TLS).
+    /// The client's certificate and key, for targets that require mutual TLS.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Who controls a target and how it is reached. Made by [`Options::p4runtime`] and
-/// [`Options::bfrt`].
+/// The identity of the client and the parameters of its connection. Made by [`Options::p4runtime`]
+/// and [`Options::bfrt`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,54 +63,54 @@ pub struct Options {
     pub address: Address,
     /// Transport security; none by default.
     pub tls: Option<Tls>,
-    /// The number of the device: 1 for P4Runtime, 0 for BF Runtime unless something else is said.
+    /// The device id. Default: 1 for P4Runtime, 0 for BF Runtime.
     pub device_id: u64,
-    /// P4Runtime: the role; the empty one may do everything.
+    /// P4Runtime: the role; the empty role may do everything.
     pub role: String,
     /// P4Runtime: the highest election id is primary. Default 1.
     pub election_id: u128,
-    /// BF Runtime: the number of this client, unique at the target. Default 1.
+    /// BF Runtime: the client id, unique at the target. Default 1.
     pub client_id: u32,
-    /// BF Runtime: the program to bind to; `None`: the one that the target runs.
+    /// BF Runtime: the program to bind to; `None` means the one that the target runs.
     pub program: Option<String>,
-    /// Read only: neither to become primary nor to subscribe.
+    /// Only read: neither become primary nor subscribe.
     pub is_observer: bool,
-    /// How long connecting may take, default 5 s.
+    /// Time limit for connecting, default 5 s.
     pub connect_timeout: Duration,
-    /// How long a request may take, default 60 s.
+    /// Time limit for a request, default 60 s.
     pub deadline: Duration,
-    /// How often the target is asked whether it is still there while nothing else is heard, default
-    /// 20 s; `None`: never.
+    /// Interval of probes (HTTP/2 ping) while the connection is silent, default 20 s; `None`
+    /// disables them.
     pub keepalive: Option<Duration>,
-    /// How long to wait between attempts to reach the target again, doubled each time up to 30
-    /// times as long, default 200 ms; `None`: a connection that breaks stays broken.
+    /// Delay between attempts to reconnect, default 200 ms. It doubles with each attempt, up to 30
+    /// times as long. `None`: a broken connection stays broken.
     pub reconnect: Option<Duration>,
-    /// Largest message that is taken in, in bytes; default 1 GiB.
+    /// Largest accepted message in bytes; default 1 GiB.
     pub max_message_bytes: usize,
-    /// Largest trailer with errors that is taken in, in bytes; default 16 MiB.
+    /// Largest accepted error trailer in bytes; default 16 MiB.
     pub max_error_bytes: u32,
-    /// Bytes that the target may send ahead of this side; default 4 MiB.
+    /// Flow-control window: bytes that the target may send ahead of this side; default 4 MiB.
     pub window_bytes: u32,
-    /// Of a [blocking client](crate::blocking::Client): how long a call keeps its processor busy
-    /// looking for the answer before it sleeps, default 200 µs; zero: not at all, as always on a
-    /// machine with one processor.
+    /// For a [blocking client](crate::blocking::Client): the time for which a call busy-polls for
+    /// its answer before it sleeps, default 200 µs. Zero disables polling, as always on a machine
+    /// with one processor.
     pub busy_poll: Duration,
 }
 
 impl Options {
-    /// For a target that speaks P4Runtime: `HOST[:PORT]`, `[IPV6]:PORT` or `unix:PATH`. The default
+    /// Options for a P4Runtime target: `HOST[:PORT]`, `[IPV6]:PORT` or `unix:PATH`. The default
     /// port is 9559.
     ///
     /// # Errors
-    /// It is no address.
+    /// The address is malformed.
     pub fn p4runtime(address: &str) -> Result<Options, Error> {
         Options::new(Protocol::P4Runtime, address, P4RUNTIME_PORT)
     }
 
-    /// For a target that speaks BF Runtime. The default port is 50052.
+    /// Options for a BF Runtime target. The default port is 50052.
     ///
     /// # Errors
-    /// It is no address.
+    /// The address is malformed.
     pub fn bfrt(address: &str) -> Result<Options, Error> {
         Options::new(Protocol::BfRuntime, address, BFRT_PORT)
     }
@@ -140,42 +140,42 @@ impl Options {
         })
     }
 
-    /// The number of the device.
+    /// Sets the device id.
     #[must_use]
     pub fn device(mut self, id: u64) -> Self {
         self.device_id = id;
         self
     }
 
-    /// P4Runtime: the role.
+    /// P4Runtime: sets the role.
     #[must_use]
     pub fn role(mut self, name: &str) -> Self {
         name.clone_into(&mut self.role);
         self
     }
 
-    /// P4Runtime: the election id.
+    /// P4Runtime: sets the election id.
     #[must_use]
     pub fn election(mut self, id: u128) -> Self {
         self.election_id = id;
         self
     }
 
-    /// BF Runtime: the number of this client.
+    /// BF Runtime: sets the client id.
     #[must_use]
     pub fn client(mut self, id: u32) -> Self {
         self.client_id = id;
         self
     }
 
-    /// BF Runtime: the program to bind to.
+    /// BF Runtime: sets the program to bind to.
     #[must_use]
     pub fn program(mut self, name: &str) -> Self {
         self.program = Some(name.to_owned());
         self
     }
 
-    /// Only to read.
+    /// Only reads: neither becomes primary nor subscribes.
     #[must_use]
     pub fn observer(mut self) -> Self {
         self.is_observer = true;
@@ -189,21 +189,21 @@ impl Options {
         self
     }
 
-    /// How long a request may take.
+    /// Sets the time limit for a request.
     #[must_use]
     pub fn deadline(mut self, time: Duration) -> Self {
         self.deadline = time;
         self
     }
 
-    /// How long a blocking call looks for its answer before it sleeps.
+    /// Sets the time for which a blocking call busy-polls before it sleeps.
     #[must_use]
     pub fn busy_poll(mut self, time: Duration) -> Self {
         self.busy_poll = time;
         self
     }
 
-    /// How long to wait before the target is tried again; `None`: never.
+    /// Sets the delay before a reconnection; `None` disables reconnecting.
     #[must_use]
     pub fn reconnect(mut self, wait: Option<Duration>) -> Self {
         self.reconnect = wait;

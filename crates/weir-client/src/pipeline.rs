@@ -1,4 +1,4 @@
-//! Many requests in flight.
+//! Pipelined writes: many requests in flight, with bounded memory.
 
 use crate::batch::Batch;
 use crate::client::Client;
@@ -12,11 +12,11 @@ use std::pin::Pin;
 
 type Sent = Pin<Box<dyn Future<Output = (Batch, Result<(), Error>)> + Send>>;
 
-/// Sends updates in many requests, some of which are in flight at any time. Memory is bounded: what
-/// is added waits while as many as allowed are in flight.
+/// Sends updates in many requests, several of which are in flight. Memory is bounded: adding waits
+/// while the allowed number is in flight.
 ///
-/// Requests that are in flight together may be done in any order. Updates of the same entry belong
-/// into one pipeline only with [`Pipeline::flush`] between them.
+/// The target may execute requests that are in flight together in any order. Updates of the same
+/// entry need a [`Pipeline::flush`] between them.
 ///
 /// ```no_run
 /// # async fn load(client: weir_client::Client, routes: &[weir_client::Entry]) -> Result<(), weir_client::Error> {
@@ -40,36 +40,36 @@ pub struct Pipeline {
     sent: FuturesUnordered<Sent>,
     outcome: Outcome,
     added: u64,
-    /// The first error that was about a request as a whole.
+    /// The first error of a request as a whole.
     broken: Option<Error>,
 }
 
-/// What has become of the updates of a [`Pipeline`].
+/// The outcome of the updates of a [`Pipeline`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Updates that were done.
+    /// Updates that succeeded.
     pub done: u64,
-    /// Those that were not, in the order in which they were added. Only the first [`MAX_FAILED`]
-    /// are kept.
+    /// Failed updates, in the order in which they were added. Only the first [`MAX_FAILED`] are
+    /// kept.
     pub failed: Vec<UpdateError>,
-    /// How many were not.
+    /// The number of failed updates.
     pub failures: u64,
 }
 
-/// Failed updates that an [`Outcome`] keeps.
+/// Most failed updates that an [`Outcome`] keeps.
 pub const MAX_FAILED: usize = 100_000;
 
-/// Updates of a request of [`Client::bulk`].
+/// Updates per request of [`Client::bulk`].
 ///
-/// Large enough that what a request costs by itself does not count, small enough that this side
-/// encodes one while the target does another: see docs/internals/lab-notes.md.
+/// Large enough that the fixed cost of a request is negligible, small enough that this side encodes
+/// one request while the target executes another: see docs/internals/lab-notes.md.
 pub const BULK_BATCH: usize = 2500;
 
 /// Requests of [`Client::bulk`] in flight.
 pub const BULK_IN_FLIGHT: usize = 4;
 
 impl Client {
-    /// A pipeline for as many updates as there are, the fastest way to write them.
+    /// A pipeline for large numbers of updates, the fastest way to write them.
     pub fn bulk(&self) -> Pipeline {
         self.pipeline(BULK_BATCH, BULK_IN_FLIGHT)
     }
@@ -94,8 +94,8 @@ impl Pipeline {
     /// Adds an update.
     ///
     /// # Errors
-    /// The entry does not fit its table; nothing is added then. Or a request as a whole has failed,
-    /// such as by a broken connection.
+    /// The entry does not fit its table, and is not added. Or a request has failed as a whole, such
+    /// as by a broken connection.
     pub async fn push(&mut self, operation: Operation, entry: &Entry) -> Result<(), Error> {
         match self.add(operation, entry)? {
             true => self.send().await,
@@ -103,7 +103,7 @@ impl Pipeline {
         }
     }
 
-    /// Adds an update of a shape that was encoded before.
+    /// Adds an update from a [`Template`].
     ///
     /// # Errors
     /// As for [`Pipeline::push`].
@@ -114,7 +114,7 @@ impl Pipeline {
         }
     }
 
-    /// Adds an entry that must not be there yet.
+    /// Inserts an entry that must not exist.
     ///
     /// # Errors
     /// As for [`Pipeline::push`].
@@ -122,14 +122,14 @@ impl Pipeline {
         self.push(Operation::Insert, entry).await
     }
 
-    /// Adds an update. Whether there are enough for a request, which is to be
-    /// [sent](Pipeline::send) then.
+    /// Adds an update. Returns whether there are enough for a request, which must then be
+    /// [sent](Pipeline::send).
     pub(crate) fn add(&mut self, operation: Operation, entry: &Entry) -> Result<bool, Error> {
         self.batch.push(operation, entry)?;
         Ok(self.added())
     }
 
-    /// As [`Pipeline::add`], of a shape that was encoded before.
+    /// As [`Pipeline::add`], from a [`Template`].
     pub(crate) fn add_numbers(&mut self, template: &Template, numbers: &[u128]) -> Result<bool, Error> {
         self.batch.push_numbers(template, numbers)?;
         Ok(self.added())
@@ -140,12 +140,12 @@ impl Pipeline {
         self.batch.len() >= self.batch_size
     }
 
-    /// Sends what was added, once there is room.
+    /// Sends the added updates when the number in flight permits it.
     pub(crate) async fn send(&mut self) -> Result<(), Error> {
         while self.sent.len() >= self.in_flight {
             self.take().await;
         }
-        // What is done already need not be waited for.
+        // Collects completed requests without waiting.
         while let Some(Some((batch, result))) = self.sent.next().now_or_never() {
             self.note(batch, result);
         }
@@ -157,7 +157,7 @@ impl Pipeline {
             let result = client.write_numbered(&batch, first).await;
             (batch, result)
         }));
-        // So that it is on its way, also where nobody waits for it before the next.
+        // Polls once, so that the request is sent even if the caller does not await anything soon.
         if let Some(Some((batch, result))) = self.sent.next().now_or_never() {
             self.note(batch, result);
         }
@@ -190,16 +190,16 @@ impl Pipeline {
         self.spare.push(batch);
     }
 
-    /// Updates that were added so far.
+    /// The number of updates added so far.
     #[must_use]
     pub fn added_so_far(&self) -> u64 {
         self.added
     }
 
-    /// Sends what was added and waits until everything is done.
+    /// Sends the added updates and waits until all are complete.
     ///
     /// # Errors
-    /// A request as a whole has failed. Failed updates are no error here: see [`Outcome::failed`].
+    /// A request has failed as a whole. Failed updates are no error here: see [`Outcome::failed`].
     pub async fn flush(&mut self) -> Result<(), Error> {
         if !self.batch.is_empty() {
             self.send().await?;
@@ -210,7 +210,7 @@ impl Pipeline {
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// Sends what was added, waits, and tells what has become of everything.
+    /// Sends the added updates, waits for all, and returns the outcome.
     ///
     /// # Errors
     /// As for [`Pipeline::flush`].
@@ -219,7 +219,8 @@ impl Pipeline {
         Ok(self.settle().await)
     }
 
-    /// Waits for what was sent, and tells what has become of it. What was only added is forgotten.
+    /// Waits for the requests in flight, and returns the outcome. Updates that were added but not
+    /// sent are discarded.
     pub(crate) async fn settle(mut self) -> Outcome {
         while !self.sent.is_empty() {
             self.take().await;

@@ -1,4 +1,4 @@
-//! Answers of a target, as they come.
+//! The result of a Read, page by page.
 
 use crate::client::Query;
 use crate::decode::Page;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tonic::Streaming;
 
-/// What was asked for, page by page. The target sends no faster than pages are taken, so that
-/// millions of entries need the memory of a few pages (where the target sends pages: servers of BF
-/// Runtime may send everything in one).
+/// The result of a Read, page by page. By flow control, the target sends no faster than pages are
+/// consumed, so that millions of entries need the memory of a few pages. (Servers of BF Runtime
+/// other than weir may send everything in one page.)
 #[derive(Debug)]
 pub struct Pages {
     schema: Arc<Schema>,
@@ -34,8 +34,8 @@ impl Pages {
     /// The next page; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Updates`] names queries that have failed; pages before that are what the others
-    /// gave.
+    /// [`Error::Updates`] lists the queries that have failed; earlier pages are the results of the
+    /// others.
     pub async fn next(&mut self) -> Result<Option<Page>, Error> {
         let message = tokio::time::timeout(self.patience, self.stream.message()).await;
         let message = message.unwrap_or_else(|_| Err(tonic::Status::deadline_exceeded("the target does not go on")));
@@ -49,7 +49,7 @@ impl Pages {
     /// All entries.
     ///
     /// # Errors
-    /// As for [`Pages::next`]; or an answer cannot be understood.
+    /// As for [`Pages::next`]; or an answer is malformed.
     pub async fn collect(mut self) -> Result<Vec<Entry>, Error> {
         let mut entries = Vec::new();
         while let Some(page) = self.next().await? {

@@ -1,11 +1,11 @@
-//! What a target has: tables, their keys, actions and data, digests, and the headers of packets for
-//! the controller.
+//! The schema of a target: tables with their keys, actions and data, digests, and packet-in and
+//! packet-out headers.
 //!
-//! Both protocols come down to one notion, that of BF Runtime: **everything is a table.** Besides
-//! tables that match there are those of counters (key: the index; data: packets and bytes), meters,
-//! registers, action profiles (key: the member), selectors (key: the group) and replication. What
-//! P4Runtime describes in messages of their own is such a table here, with the names that BF
-//! Runtime uses, such as `$COUNTER_INDEX`; see [`p4info`].
+//! Both protocols are reduced to the model of BF Runtime: **everything is a table.** Besides
+//! match-action tables there are those of counters (key: the index; data: packets and bytes),
+//! meters, registers, action profiles (key: the member), selectors (key: the group) and
+//! replication. Objects for which P4Runtime has messages of their own are such tables here, with
+//! the names of BF Runtime, such as `$COUNTER_INDEX`; see [`p4info`].
 
 mod bfrt;
 mod custom_crc;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The protocol that a target speaks.
+/// The control protocol of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// P4Runtime 1.5 and before.
@@ -27,7 +27,7 @@ pub enum Protocol {
     BfRuntime,
 }
 
-/// What a table is about.
+/// The kind of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// Entries with a match and an action.
@@ -52,7 +52,7 @@ pub enum Kind {
     CloneSessions,
     /// The parameters of a custom CRC.
     CustomCrc,
-    /// Anything else that BF Runtime has, by the name of its type.
+    /// Any other table of BF Runtime, by the name of its type.
     Other(String),
 }
 
@@ -63,7 +63,7 @@ impl Kind {
         matches!(self, Kind::Match | Kind::MatchIndirect)
     }
 
-    /// A word for people.
+    /// Its name, for messages.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// How a key is compared.
+/// The match kind of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// Equal.
@@ -94,7 +94,7 @@ pub enum MatchKind {
     Ternary,
     /// Between two values.
     Range,
-    /// Equal, or not looked at.
+    /// Equal, or anything.
     Optional,
 }
 
@@ -115,13 +115,13 @@ impl MatchKind {
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
-    /// A number of so many bits.
+    /// A number of this width in bits.
     Bits(u32),
     /// True or false.
     Bool,
     /// A floating-point number.
     Float,
-    /// A text; one of these, unless there are none.
+    /// A text; one of these, or any if the list is empty.
     Text(Vec<String>),
     /// Fields with names.
     Record(Vec<Field>),
@@ -131,22 +131,22 @@ pub enum Type {
     Tuple(Vec<Type>),
     /// Headers, one after another.
     Stack(Box<Type>),
-    /// A number with a varying width: at most so many bits.
+    /// A number of varying width, at most this many bits.
     Varbit(u32),
     /// An enum of the program, by the name of its member.
     Enum(Vec<String>),
-    /// An enum with numbers of so many bits.
+    /// An enum represented by numbers of this width in bits.
     NumberedEnum(u32),
     /// An error of the program, by its name.
     Error,
-    /// Bytes as they are, of any number.
+    /// Bytes of any number.
     Bytes,
-    /// Something that this library has no values for; its name.
+    /// A type that this library does not support; its name.
     Unknown(String),
 }
 
 impl Type {
-    /// Bits of a number.
+    /// The width of a number in bits.
     #[must_use]
     pub fn width(&self) -> Option<u32> {
         match self {
@@ -159,30 +159,30 @@ impl Type {
 /// A key of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// Number within the table.
+    /// Id, unique in the table.
     pub id: u32,
     /// Name, as in the source.
     pub name: String,
-    /// How it is compared.
+    /// Its match kind.
     pub kind: MatchKind,
-    /// What it is.
+    /// Its type.
     pub ty: Type,
 }
 
 /// A parameter of an action, or data of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Number within the action or table.
+    /// Id, unique in the action or table.
     pub id: u32,
     /// Name.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub ty: Type,
-    /// There are any number of them.
+    /// It is a list.
     pub is_list: bool,
-    /// It cannot be written.
+    /// It is read-only.
     pub is_read_only: bool,
-    /// Every entry has to give it.
+    /// Every entry must have it.
     pub is_mandatory: bool,
 }
 
@@ -204,7 +204,7 @@ impl Field {
     }
 }
 
-/// Where a table takes an action.
+/// Where an action may be used in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// In entries and as default.
@@ -218,11 +218,11 @@ pub enum Scope {
 /// An action of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
-    /// Number.
+    /// Id.
     pub id: u32,
     /// Full name.
     pub name: String,
-    /// Where it may stand.
+    /// Where it may be used.
     pub scope: Scope,
     /// Its parameters.
     pub params: Vec<Field>,
@@ -231,57 +231,56 @@ pub struct Action {
 /// A table of a target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// The protocol by which it is reached.
+    /// The protocol of its target.
     pub protocol: Protocol,
-    /// Number.
+    /// Id.
     pub id: u32,
     /// Full name.
     pub name: String,
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// Entries that it is made for; 0: nothing is said.
+    /// The most entries; 0 if not specified.
     pub size: u64,
-    /// Keys; the priority is none of them.
+    /// Keys, without the priority.
     pub keys: Vec<Key>,
-    /// Entries have a priority. Of BF Runtime: the number of that key.
+    /// Entries have a priority. With BF Runtime: the id of that key.
     pub priority: Option<u32>,
     /// Actions of its entries.
     pub actions: Vec<Action>,
-    /// Data that entries have whatever their action.
+    /// Data of entries, independent of their action.
     pub data: Vec<Field>,
-    /// Of a value set: what its members are compared to.
+    /// For a value set: the match fields of its members.
     pub elements: Vec<Key>,
-    /// Entries cannot be changed.
+    /// Entries are const.
     pub is_const: bool,
-    /// The default entry cannot be changed.
+    /// The default entry is const.
     pub has_const_default: bool,
-    /// The action of a default entry that cannot be changed, where the description names it.
+    /// The action of a const default entry, if the description states it.
     pub const_default_action: Option<String>,
-    /// Operations on the whole of it (BF Runtime).
+    /// Operations on the whole table (BF Runtime).
     pub operations: Vec<String>,
-    /// What can be set of the whole of it (BF Runtime).
+    /// Attributes of the whole table (BF Runtime).
     pub attributes: Vec<String>,
 }
 
 impl Table {
-    /// The action with a name: its full one, or the end of it behind a dot where no other action
-    /// ends so.
+    /// The action with this full name, or the only one that ends with it after a dot.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No name or several match.
     pub fn action(&self, name: &str) -> Result<usize, Error> {
         find("action", &self.name, name, self.actions.iter().map(|a| a.name.as_str()))
     }
 
-    /// The place of the key with a name.
+    /// The index of the key with a name.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No name or several match.
     pub fn key(&self, name: &str) -> Result<usize, Error> {
         find("key", &self.name, name, self.keys.iter().map(|k| k.name.as_str()))
     }
 
-    /// Whether entries can be inserted and deleted: of arrays, values are only modified.
+    /// Whether entries can be inserted and deleted; cells of arrays are only modified.
     #[must_use]
     pub fn has_entries(&self) -> bool {
         !matches!(
@@ -294,30 +293,30 @@ impl Table {
 /// A digest of the program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Digest {
-    /// Number.
+    /// Id.
     pub id: u32,
     /// Full name.
     pub name: String,
-    /// What one element is.
+    /// The type of an element.
     pub ty: Type,
 }
 
-/// All that a target has.
+/// The schema of a target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
-    /// How it is reached.
+    /// The protocol of the target.
     pub protocol: Protocol,
-    /// The program's name, where it is known.
+    /// The program's name, if known.
     pub program: String,
-    /// The program's architecture, where it is known.
+    /// The program's architecture, if known.
     pub architecture: String,
     /// Tables, in the order of the description.
     pub tables: Vec<Arc<Table>>,
     /// Digests.
     pub digests: Vec<Arc<Digest>>,
-    /// Fields in front of packets for the controller.
+    /// Fields of the packet-in header.
     pub packet_in: Vec<Field>,
-    /// Fields in front of packets from the controller.
+    /// Fields of the packet-out header.
     pub packet_out: Vec<Field>,
     by_id: HashMap<u32, usize>,
 }
@@ -337,18 +336,17 @@ impl Schema {
         }
     }
 
-    /// The table with a name: its full one, or the end of it behind a dot where no other table ends
-    /// so.
+    /// The table with this full name, or the only one that ends with it after a dot.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No name or several match.
     pub fn table(&self, name: &str) -> Result<&Arc<Table>, Error> {
         let names = self.tables.iter().map(|t| t.name.as_str());
         let found = find("table", &self.program, name, names)?;
         Ok(&self.tables[found])
     }
 
-    /// The table with a number.
+    /// The table with an id.
     #[must_use]
     pub fn table_by_id(&self, id: u32) -> Option<&Arc<Table>> {
         self.by_id.get(&id).map(|i| &self.tables[*i])
@@ -357,7 +355,7 @@ impl Schema {
     /// The digest with a name.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No name or several match.
     pub fn digest(&self, name: &str) -> Result<&Arc<Digest>, Error> {
         let names = self.digests.iter().map(|d| d.name.as_str());
         let found = find("digest", &self.program, name, names)?;
@@ -365,7 +363,7 @@ impl Schema {
     }
 }
 
-/// The place of a name among others: the same, or the only one that ends with it behind a dot.
+/// The index of a name among others: the equal one, or the only one that ends with it after a dot.
 pub(crate) fn find<'a>(
     what: &'static str,
     owner: &str,
@@ -399,14 +397,13 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// Names that somebody may have meant: at most five of those that share most with the end of the
-/// given one.
+/// Candidates for an unknown name: at most five of those that have most in common with its end.
 fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let last = |n: &str| n.rsplit('.').next().unwrap_or(n).to_ascii_lowercase();
     let wanted = last(name);
     let far = |n: &str| {
         let last = last(n);
-        // Part of a name is as good as a slip.
+        // A substring counts as a small misspelling.
         if last.contains(&wanted) {
             1
         } else {
@@ -419,7 +416,7 @@ fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> 
     near.take(5).map(|(_, n)| (*n).to_owned()).collect()
 }
 
-/// Characters to insert, delete or replace to make one text of another.
+/// Edit distance: characters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

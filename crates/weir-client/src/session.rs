@@ -1,4 +1,5 @@
-//! The stream on which a client says who it is and hears what the target tells.
+//! The client's stream: it identifies the client and receives notifications. It is reopened when
+//! the connection breaks.
 
 mod bfrt;
 mod p4rt;
@@ -17,22 +18,22 @@ use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-/// Messages for the target that wait to be sent.
+/// Messages queued for the target.
 const OUTGOING: usize = 1024;
 
-/// What the stream and the requests share.
+/// State shared by the stream and the requests.
 pub struct Shared {
     pub options: Options,
     pub transport: Transport,
     pub hub: Hub,
-    /// The program's tables, replaced when there is another program.
+    /// The schema of the program, replaced when the program changes.
     pub schema: Mutex<Arc<Schema>>,
     pub standing: watch::Sender<Standing>,
-    /// Where messages for the target go while there is a stream.
+    /// Queue of messages for the target, while there is a stream.
     pub outgoing: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// The client has said goodbye.
+    /// The client is closing.
     pub closing: std::sync::atomic::AtomicBool,
-    /// How often the stream has been opened.
+    /// The number of times that the stream was opened.
     pub generation: watch::Sender<u64>,
 }
 
@@ -45,7 +46,7 @@ impl Shared {
         *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(schema);
     }
 
-    /// Sends a message on the stream, waiting for room.
+    /// Sends a message on the stream; waits while the queue is full.
     pub async fn send(&self, message: Bytes) -> Result<(), Error> {
         let outgoing = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let outgoing = outgoing.ok_or(Error::Closed)?;
@@ -57,7 +58,7 @@ impl Shared {
     }
 }
 
-/// Keeps the stream until nobody holds the client any more.
+/// Keeps the stream open, and reopens it, until the client is dropped.
 pub async fn run(shared: std::sync::Weak<Shared>) {
     let mut wait = Duration::ZERO;
     loop {
@@ -80,14 +81,14 @@ pub async fn run(shared: std::sync::Weak<Shared>) {
     }
 }
 
-/// Opens a stream and listens until it ends; why it has.
+/// Opens a stream and receives until it ends. Returns the reason.
 async fn once(shared: &Arc<Shared>, wait: &mut Duration) -> String {
     let (sender, receiver) = mpsc::channel(OUTGOING);
     let (hello, path) = match shared.options.protocol {
         Protocol::P4Runtime => (p4rt::hello(&shared.options), "/p4.v1.P4Runtime/StreamChannel"),
         Protocol::BfRuntime => (bfrt::hello(&shared.options), "/bfrt_proto.BfRuntime/StreamChannel"),
     };
-    // Many servers do not answer before the first message.
+    // Many servers send no response headers before they receive the first message.
     let _ = sender.send(hello).await;
     let opened = shared.transport.duplex(path, ReceiverStream::new(receiver)).await;
     let mut incoming = match opened {
@@ -110,7 +111,7 @@ async fn once(shared: &Arc<Shared>, wait: &mut Duration) -> String {
     }
 }
 
-/// The next message; the stream ends, too, once only this task holds the client.
+/// The next message. The stream also ends when only this task still holds the client.
 async fn next(incoming: &mut Streaming<Bytes>, shared: &Arc<Shared>) -> Result<Option<Bytes>, Status> {
     loop {
         tokio::select! {

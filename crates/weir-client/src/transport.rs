@@ -1,4 +1,4 @@
-//! gRPC: channels, and requests whose messages are bytes already.
+//! gRPC channels, and requests with encoded messages.
 
 use crate::error::Error;
 use crate::options::{Address, Options};
@@ -11,7 +11,7 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity, Uri};
 use tonic::{Request, Response, Status, Streaming};
 
-/// A message that is encoded already, in two parts: to join them would be to copy them.
+/// An encoded message in two parts, because joining them would copy them.
 #[derive(Debug, Clone, Default)]
 pub struct Encoded(pub [Bytes; 2]);
 
@@ -27,7 +27,7 @@ impl From<Vec<u8>> for Encoded {
     }
 }
 
-/// Messages are what they are encoded as.
+/// A codec that passes encoded messages through.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Raw;
 
@@ -74,11 +74,10 @@ impl Decoder for Raw {
     }
 }
 
-/// Bytes of a frame that a target may send: with the default of 16 KiB, a large table has
-/// thousands.
+/// Largest HTTP/2 frame from a target: with the default of 16 KiB, a large table needs thousands.
 const FRAME: u32 = 1 << 20;
 
-/// A way to a target.
+/// A connection to a target.
 #[derive(Debug, Clone)]
 pub struct Transport {
     grpc: Grpc<Channel>,
@@ -112,8 +111,8 @@ impl Transport {
         Ok(Transport {
             grpc,
             deadline: options.deadline,
-            // weir cuts details of errors to what clients take by default unless they say that they
-            // take more.
+            // weir limits error details to the default limit of clients, unless a client states a
+            // larger one.
             metadata: Some(("weir-max-error-bytes", options.max_error_bytes)),
         })
     }
@@ -129,7 +128,7 @@ impl Transport {
         request
     }
 
-    /// A request with one answer.
+    /// A request with one response.
     pub async fn unary(&self, path: &'static str, message: Encoded) -> Result<Bytes, Status> {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
@@ -138,20 +137,20 @@ impl Transport {
         Ok(answer.into_inner())
     }
 
-    /// A request with any number of answers.
+    /// A request with any number of responses.
     pub async fn streaming(&self, path: &'static str, message: Bytes) -> Result<Streaming<Bytes>, Status> {
         let mut grpc = self.grpc.clone();
         ready(&mut grpc).await?;
         let path = http::uri::PathAndQuery::from_static(path);
         let mut request = self.request(Encoded::from(message), false);
         // Servers of BF Runtime answer in one message, as its first clients expected; weir sends
-        // pages to who asks for them.
+        // pages if this metadata field is set.
         request.metadata_mut().insert("weir-stream", 1.into());
         let answer = grpc.server_streaming(request, path, Raw).await?;
         Ok(answer.into_inner())
     }
 
-    /// Messages in both directions, without an end in time.
+    /// Messages in both directions, without a deadline.
     pub async fn duplex<S>(&self, path: &'static str, messages: S) -> Result<Streaming<Bytes>, Status>
     where
         S: tokio_stream::Stream<Item = Bytes> + Send + 'static,
@@ -201,7 +200,7 @@ fn endpoint(options: &Options) -> Result<Endpoint, Error> {
     Ok(endpoint)
 }
 
-/// An error with what caused it: gRPC's own say only "transport error".
+/// An error with its chain of causes: the message of a gRPC error alone is only "transport error".
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

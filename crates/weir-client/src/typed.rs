@@ -12,8 +12,8 @@
 //! }).await?;
 //! ```
 //!
-//! [`Client::typed`] compares what the types say with what the target has, once; afterwards entries
-//! are written by templates.
+//! [`Client::typed`] compares the types with the schema of the target, once; afterwards entries are
+//! written by templates.
 
 use crate::batch::Batch;
 use crate::client::Client;
@@ -34,13 +34,13 @@ impl<const W: u32> Bits<W> {
     /// The largest number.
     pub const MAX: Bits<W> = Bits(u128::MAX >> (128 - W));
 
-    /// A number; `None`: it has more bits.
+    /// A number; `None` if it has more bits.
     #[must_use]
     pub const fn new(value: u128) -> Option<Bits<W>> {
         if value <= Self::MAX.0 { Some(Bits(value)) } else { None }
     }
 
-    /// A constant; one that has more bits does not compile.
+    /// A constant; one with more bits does not compile.
     ///
     /// ```
     /// use weir_client::typed::Bits;
@@ -72,7 +72,7 @@ pub trait Number: Copy {
     const WIDTH: u32;
     /// As a number.
     fn to_number(self) -> u128;
-    /// From a number; `None`: it has more bits.
+    /// From a number; `None` if it has more bits.
     fn from_number(number: u128) -> Option<Self>;
 }
 
@@ -104,9 +104,9 @@ impl<const W: u32> Number for Bits<W> {
 /// The first bits of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix<T> {
-    /// The value; bits behind the prefix do not matter.
+    /// The value; bits after the prefix are ignored.
     pub value: T,
-    /// Bits that count.
+    /// Length of the prefix in bits.
     pub length: u32,
 }
 
@@ -120,9 +120,9 @@ impl<T> Prefix<T> {
 /// A value under a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Masked<T> {
-    /// The value; bits that are not in the mask do not matter.
+    /// The value; bits outside of the mask are ignored.
     pub value: T,
-    /// Bits that count.
+    /// Bits that are compared.
     pub mask: T,
 }
 
@@ -135,11 +135,11 @@ pub struct Range<T> {
     pub high: T,
 }
 
-/// What a field of a key is compared to.
+/// The match of a key field.
 pub trait Key: Sized {
-    /// The width of the field, and the name of the kind of match.
+    /// The width of the field, and the name of its match kind.
     const SHAPE: (u32, &'static str);
-    /// As numbers for a template; `false`: a template cannot say it.
+    /// As numbers for a template; `false` if a template cannot express it.
     fn numbers(&self, out: &mut Vec<u128>) -> bool;
     /// As a match.
     fn to_match(&self) -> Match;
@@ -270,14 +270,14 @@ impl<T: Number> Key for Option<T> {
     }
 }
 
-/// What a generated type says of a parameter or a piece of data: its name and width.
+/// Name and width of a parameter or data field in a generated type.
 pub type Shape = (&'static str, u32);
 
 /// The key of a table.
 pub trait TableKey: Sized {
     /// Names of the keys, their widths and kinds, in the order of the table.
     const KEYS: &'static [(&'static str, (u32, &'static str))];
-    /// As numbers for a template; `false`: a template cannot say it.
+    /// As numbers for a template; `false` if a template cannot express it.
     fn numbers(&self, out: &mut Vec<u128>) -> bool;
     /// As matches, in the order of the table.
     fn to_matches(&self) -> Vec<Match>;
@@ -285,15 +285,15 @@ pub trait TableKey: Sized {
     fn from_matches(keys: &[Match]) -> Option<Self>;
 }
 
-/// What an entry of a table does.
+/// The action of an entry.
 pub trait TableAction: Sized {
     /// Names of the actions and their parameters.
     const ACTIONS: &'static [(&'static str, &'static [Shape])];
-    /// The place of this action among them.
+    /// The index of this action among them.
     fn place(&self) -> usize;
     /// Its arguments.
     fn numbers(&self, out: &mut Vec<u128>);
-    /// From the place of an action and its arguments.
+    /// From the index of an action and its arguments.
     fn from_numbers(place: usize, arguments: &[u128]) -> Option<Self>;
 }
 
@@ -303,15 +303,15 @@ pub trait TableEntry: Sized {
     const NAME: &'static str;
     /// Its entries have a priority.
     const HAS_PRIORITY: bool;
-    /// What they match.
+    /// The type of their keys.
     type Key: TableKey;
-    /// What they do.
+    /// The type of their actions.
     type Action: TableAction;
-    /// What this one matches.
+    /// The key of this entry.
     fn key(&self) -> &Self::Key;
     /// Its priority; 0 where the table has none.
     fn priority(&self) -> u32;
-    /// What it does.
+    /// Its action.
     fn action(&self) -> &Self::Action;
     /// From its parts.
     fn new(key: Self::Key, priority: u32, action: Self::Action) -> Self;
@@ -344,12 +344,12 @@ pub trait Record: Sized {
     }
 }
 
-/// A table of a target whose entries are of a type.
+/// A table of a target with entries of a generated type.
 #[derive(Debug)]
 pub struct TypedTable<T> {
     client: Client,
     table: Arc<Table>,
-    /// Of each action of the type, its place in the table.
+    /// For each action of the type, its index in the table.
     actions: Vec<usize>,
     inserts: Vec<Option<Template>>,
     modifies: Vec<Option<Template>>,
@@ -360,8 +360,7 @@ impl Client {
     /// A table with entries of a generated type.
     ///
     /// # Errors
-    /// The target has no such table, or its keys, actions or widths are others than those that the
-    /// type was generated from.
+    /// The target has no such table, or its keys, actions or widths differ from those of the type.
     pub fn typed<T: TableEntry>(&self) -> Result<TypedTable<T>, Error> {
         let table = self.table(T::NAME)?;
         let actions = agree::<T>(&table)?;
@@ -382,7 +381,7 @@ impl Client {
     /// Registers with values of a generated type.
     ///
     /// # Errors
-    /// The target has no such register, or its fields are others.
+    /// The target has no such register, or its fields differ.
     pub fn typed_register<T: Record>(&self) -> Result<TypedRegister<T>, Error> {
         let table = self.table(T::NAME)?;
         check_fields(&table, T::FIELDS)?;
@@ -400,7 +399,7 @@ fn differs(table: &str, what: String) -> Error {
     ))
 }
 
-/// Places of the type's actions in the table, if both agree.
+/// Indexes of the type's actions in the table, if both agree.
 fn agree<T: TableEntry>(table: &Table) -> Result<Vec<usize>, Error> {
     let keys = T::Key::KEYS;
     if keys.len() != table.keys.len() {
@@ -447,7 +446,7 @@ fn check_fields(table: &Table, fields: &[Shape]) -> Result<(), Error> {
     for (name, width) in fields {
         let ends = |n: &str| n == *name || n.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
         let found = table.data.iter().find(|f| ends(&f.name));
-        // What BF Runtime calls the only field of a register is its own business.
+        // The name of a register's only field differs in BF Runtime.
         let found = found.or(table.data.first().filter(|_| fields.len() == 1));
         if found.and_then(|f| f.ty.width()) != Some(*width) {
             return Err(differs(
@@ -563,7 +562,7 @@ impl<T: TableEntry> TypedTable<T> {
     }
 }
 
-/// Registers of a target whose values are of a type.
+/// Registers of a target with values of a generated type.
 #[derive(Debug)]
 pub struct TypedRegister<T> {
     client: Client,
@@ -586,7 +585,7 @@ impl<T: Record> TypedRegister<T> {
         let mut numbers = Vec::new();
         for field in &self.table.data {
             let value = entry.get(&field.name);
-            // Of a device with several pipes, the first one's.
+            // With several pipes, the value of the first one.
             let value = match value {
                 Some(Value::List(values)) => values.first(),
                 other => other,
@@ -609,7 +608,7 @@ impl<T: Record> TypedRegister<T> {
     }
 }
 
-/// Whether a table can be a type: keys and parameters are numbers of 1 to 128 bits.
+/// Whether a table can have a generated type: keys and parameters are numbers of 1 to 128 bits.
 pub(crate) fn has_a_type(table: &Table) -> bool {
     let fits = |width: Option<u32>| width.is_some_and(|w| (1..=128).contains(&w));
     table.kind == crate::schema::Kind::Match
@@ -620,7 +619,7 @@ pub(crate) fn has_a_type(table: &Table) -> bool {
             .all(|a| a.params.iter().all(|p| fits(p.ty.width()) && !p.is_list))
 }
 
-/// The tables that have no type, by their names, and why.
+/// The tables without a generated type, by name, and the reason.
 #[must_use]
 pub fn without_a_type(schema: &Schema) -> Vec<String> {
     let tables = schema.tables.iter().filter(|t| t.kind.is_match() && !has_a_type(t));

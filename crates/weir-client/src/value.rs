@@ -1,12 +1,12 @@
-//! Values of keys and data, and what a key is compared to.
+//! Values of keys and data, and matches of keys.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A value of a field.
 ///
-/// Numbers have no width of their own: the field that they are for has, and what does not fit it is
-/// an error.
+/// Numbers have no width of their own: the width is that of the field, and a value that does not
+/// fit is an error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number of up to 128 bits.
@@ -89,7 +89,7 @@ impl Value {
         }
     }
 
-    /// Significant bits of a number; `None`: it is no number.
+    /// Significant bits of a number; `None` if it is not one.
     #[must_use]
     pub fn bit_length(&self) -> Option<u32> {
         match self {
@@ -105,8 +105,8 @@ impl Value {
         }
     }
 
-    /// Appends a number as big-endian bytes, with zeros in front up to `length`; `None`, and
-    /// nothing is appended: it is no number, or has more than `width` bits.
+    /// Appends a number as big-endian bytes, with leading zeros up to `length`. Returns `None` and
+    /// appends nothing if it is not a number, or has more than `width` bits.
     pub(crate) fn put_fixed(&self, width: u32, out: &mut Vec<u8>) -> Option<()> {
         let length = width.div_ceil(8) as usize;
         match self {
@@ -157,13 +157,13 @@ pub(crate) fn put_number(value: u128, width: u32, out: &mut Vec<u8>) -> Option<(
     Some(())
 }
 
-/// Without zeros in front.
+/// Removes leading zeros.
 pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|b| **b == 0).count();
     &bytes[zeros..]
 }
 
-/// The number that at most 16 bytes are, big-endian; of more, the last 16.
+/// The big-endian number of at most 16 bytes; of more bytes, the last 16.
 pub(crate) fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte))
 }
@@ -293,29 +293,29 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a key of an entry is compared to.
+/// The match of a key in an entry.
 ///
-/// A single value does for a key of any kind: as a prefix of full length, under a mask of ones, as
-/// a range of one.
+/// A single value is valid for any kind of key: as a prefix of full length, with a mask of ones, or
+/// as a range of one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Match {
-    /// Anything. Not for exact keys.
+    /// Anything. Invalid for exact keys.
     #[default]
     Any,
     /// This value.
     Exact(Value),
     /// The first bits of this value.
     Lpm {
-        /// The value; bits behind the prefix do not matter.
+        /// The value; bits after the prefix are ignored.
         value: Value,
-        /// Bits that count.
+        /// Length of the prefix in bits.
         prefix_len: u32,
     },
     /// This value under a mask.
     Ternary {
-        /// The value; bits that are not in the mask do not matter.
+        /// The value; bits outside of the mask are ignored.
         value: Value,
-        /// Bits that count.
+        /// Bits that are compared.
         mask: Value,
     },
     /// From one value to another, both included.

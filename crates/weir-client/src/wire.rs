@@ -1,26 +1,25 @@
-//! The encoding of protocol buffers, as far as the messages that come in large numbers need it.
+//! The protobuf wire format, as far as frequent messages need it.
 //!
-//! What is written and read by hand here is what [`prost`] would write and read; tests of
-//! [`crate::encode`] and [`crate::decode`] compare them. The encoding:
-//! <https://protobuf.dev/programming-guides/encoding/>.
+//! The output and the decoded values equal those of [`prost`]; tests of [`crate::encode`] and
+//! [`crate::decode`] compare them. The format: <https://protobuf.dev/programming-guides/encoding/>.
 
-/// Writes messages into a buffer, and remembers where values are that somebody will replace.
+/// Encodes messages to a buffer, and records the offsets of values that are replaced later.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
-    /// What has been written.
+    /// The output.
     pub out: Vec<u8>,
-    /// Where values begin that are replaced later.
+    /// Offsets of values that are replaced later.
     pub slots: Vec<usize>,
 }
 
 impl Writer {
-    /// A number. 0 is written, too, as members of a `oneof` are.
+    /// Writes a number. 0 is written, too, as for members of a `oneof`.
     pub fn varint(&mut self, field: u32, value: u64) {
         put_tag(&mut self.out, field, 0);
         put_varint(&mut self.out, value);
     }
 
-    /// A number that is replaced later: it takes five bytes whatever it is.
+    /// Writes a number that is replaced later: it always takes five bytes.
     pub fn long_varint(&mut self, field: u32, value: u32) {
         put_tag(&mut self.out, field, 0);
         self.slots.push(self.out.len());
@@ -64,7 +63,7 @@ impl Writer {
     }
 }
 
-/// A number in five bytes: longer than need be, which readers of protocol buffers take.
+/// A number in five bytes: longer than necessary, which protobuf permits.
 pub fn long(value: u32) -> [u8; 5] {
     let part = |shift: u32| (value >> shift) as u8 & 0x7f | 0x80;
     [part(0), part(7), part(14), part(21), (value >> 28) as u8 & 0x7f]
@@ -83,7 +82,7 @@ fn put_tag(out: &mut Vec<u8>, field: u32, wire_type: u32) {
     put_varint(out, u64::from(field << 3 | wire_type));
 }
 
-/// A message is not as the encoding demands.
+/// A malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message that ends too early, or a field of an unknown kind")]
 pub struct Broken;
@@ -110,12 +109,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The message in it.
+    /// The nested message.
     pub fn message(self) -> Result<Reader<'a>, Broken> {
         self.bytes().map(Reader)
     }
 
-    /// The number; too large ones are cut, as the encoding says.
+    /// The number; larger ones are truncated, as protobuf defines.
     pub fn number(self) -> Result<u64, Broken> {
         match self {
             Field::Varint(value) => Ok(value),
@@ -165,7 +164,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// The next number, without a tag before it: packed lists are made of such.
+    /// The next number without a tag, as in packed lists.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Broken> {
         if let [first, rest @ ..] = self.0

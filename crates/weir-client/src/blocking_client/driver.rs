@@ -1,9 +1,9 @@
-//! A runtime that is driven by whoever calls.
+//! A single-threaded runtime that the calling threads drive.
 //!
-//! A request that goes through a thread of the runtime costs two more wakes of threads, some 25 µs
-//! each on a virtual machine: as much as everything else about it. So the calling thread sends and
-//! hears by itself, and looks for the answer for a while before it sleeps. A thread of the driver's
-//! own hears what the target sends while nobody calls.
+//! Passing a request through a thread of the runtime costs two more thread wake-ups, some 25 µs
+//! each on a virtual machine: as much as the rest of the request. Therefore the calling thread
+//! sends and receives by itself, and busy-polls for the answer for a while before it sleeps. A
+//! background thread drives the runtime between calls, to receive notifications.
 
 use crate::Error;
 use std::future::poll_fn;
@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 
-/// How long after the last call the driver's own thread takes over: with calls in quick succession
-/// it stays away.
+/// Time after the last call until the background thread drives the runtime; during calls in quick
+/// succession it does not.
 const LINGER: Duration = Duration::from_millis(5);
 
-/// A runtime with one thread, which is any that calls.
+/// A runtime with one thread, which is any calling thread.
 #[derive(Debug)]
 pub struct Driver {
     shared: Arc<Shared>,
-    /// How long a call looks for its answer before it sleeps.
+    /// Time for which a call busy-polls before it sleeps.
     busy_poll: Duration,
-    /// Somebody looks. One is enough: several would take the processor from each other and from
-    /// whoever answers.
+    /// A call is busy-polling. Only one may: several would take the processor from each other and
+    /// from the thread that answers.
     looks: AtomicBool,
     thread: Option<JoinHandle<()>>,
 }
@@ -36,8 +36,7 @@ pub struct Driver {
 struct Shared {
     runtime: Runtime,
     callers: Mutex<Callers>,
-    /// The driver's own thread has something else to do than to drive: it may be wanted, or is to
-    /// end.
+    /// Makes the background thread stop driving: a caller may need the runtime, or the driver ends.
     leave: Notify,
     ended: Condvar,
 }
@@ -54,7 +53,7 @@ impl Shared {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drives the runtime while nobody calls.
+    /// The background thread: drives the runtime between calls.
     fn drive(&self) {
         loop {
             let mut callers = self.callers();
@@ -66,19 +65,19 @@ impl Shared {
                 if callers.now == 0 && rest.is_zero() {
                     break;
                 }
-                // A call that is still on drives for itself, and the next look comes soon enough.
+                // A call in progress drives the runtime itself; the next check is soon.
                 let wait = if callers.now == 0 { rest } else { LINGER };
                 let waited = self.ended.wait_timeout(callers, wait);
                 callers = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             drop(callers);
-            // A call that has come since has left a note.
+            // A call that started since then has set the notification.
             self.runtime.block_on(self.leave.notified());
         }
     }
 }
 
-/// A call that is on; it ends with this, however it ends.
+/// A call in progress, counted until this is dropped.
 struct Call<'a>(&'a Shared);
 
 impl<'a> Call<'a> {
@@ -98,7 +97,7 @@ impl Drop for Call<'_> {
 }
 
 impl Driver {
-    /// A driver whose calls look for their answers for so long.
+    /// A driver whose calls busy-poll for this time.
     pub fn new(busy_poll: Duration) -> Result<Driver, Error> {
         let failed = |e: std::io::Error| Error::Options(format!("cannot start a thread: {e}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -123,7 +122,7 @@ impl Driver {
         Ok(Driver {
             shared,
             busy_poll: match std::thread::available_parallelism() {
-                // Whoever is to answer needs the processor.
+                // The answering thread needs the only processor.
                 Ok(cores) if cores.get() == 1 => Duration::ZERO,
                 _ => busy_poll,
             },
@@ -132,11 +131,11 @@ impl Driver {
         })
     }
 
-    /// Waits for something.
+    /// Waits for a future.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         {
-            // Much needs nobody else, such as what is added to a batch.
+            // Many futures complete at once, such as adding to a batch.
             let _within = self.shared.runtime.enter();
             let mut nobody = Context::from_waker(Waker::noop());
             if let Poll::Ready(output) = future.as_mut().poll(&mut nobody) {
@@ -157,17 +156,17 @@ impl Drop for Driver {
         self.shared.callers().is_over = true;
         self.shared.ended.notify_all();
         self.shared.leave.notify_one();
-        // It may be the runtime that drops this, in a task on that thread.
+        // The runtime may drop this, in a task on that thread.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != std::thread::current().id()
         {
-            // It does not panic, and there would be nobody to tell.
+            // The thread does not panic, and the error could not be reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Somebody looks, until this ends.
+/// The busy-polling call, until this is dropped.
 struct Looks<'a>(&'a AtomicBool);
 
 impl Drop for Looks<'_> {
@@ -176,7 +175,7 @@ impl Drop for Looks<'_> {
     }
 }
 
-/// Waits for something, the first while without sleeping.
+/// Waits for a future, without sleeping for the given time.
 async fn looking<F: Future>(mut future: Pin<&mut F>, time: Duration) -> F::Output {
     let begin = Instant::now();
     while begin.elapsed() < time {
@@ -184,7 +183,7 @@ async fn looking<F: Future>(mut future: Pin<&mut F>, time: Duration) -> F::Outpu
         if let Poll::Ready(output) = looked {
             return output;
         }
-        // The runtime looks at its sockets and tasks.
+        // Lets the runtime poll its sockets and tasks.
         tokio::task::yield_now().await;
     }
     future.await

@@ -1,8 +1,8 @@
 //! Entries of one table as CSV.
 //!
-//! The first line names the columns: keys, `priority`, `action`, parameters and other data. What is
-//! empty is not given; a column of the name of no parameter of a line's action is to be empty
-//! there.
+//! The first line names the columns: keys, `priority`, `action`, parameters and other data. An
+//! empty cell is a missing value. A column that is no parameter of a line's action must be empty in
+//! that line.
 //!
 //! ```csv
 //! hdr.ipv4.dst,action,port
@@ -28,13 +28,13 @@ enum Column {
 pub struct CsvEntries<R> {
     table: Arc<Table>,
     columns: Vec<Column>,
-    /// The action where there is no column for it.
+    /// The action, if there is no column for it.
     action: Option<String>,
     records: csv::StringRecordsIntoIter<R>,
 }
 
 impl<R: Read> CsvEntries<R> {
-    /// Entries of a table. `action`: what they do where there is no column that says so.
+    /// Reads entries of a table. `action` is used if there is no column for it.
     ///
     /// # Errors
     /// The first line names columns that the table does not have.
@@ -62,7 +62,7 @@ impl<R: Read> CsvEntries<R> {
         if let Some(action) = &self.action {
             entry = entry.action(action);
         }
-        // The action says what the names of the others mean.
+        // The action determines which fields the other names mean.
         for (column, text) in cells() {
             if let Column::Action = column {
                 entry = entry.action(text);

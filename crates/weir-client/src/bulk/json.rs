@@ -4,9 +4,9 @@
 //! {"table": "I.routes", "key": {"hdr.ipv4.dst": "10.0.0.0/8"}, "action": "I.forward", "data": {"port": 3}}
 //! ```
 //!
-//! Numbers are JSON numbers up to 2^53, which every reader of JSON has exactly. Larger ones,
-//! addresses, prefixes, masks and ranges are texts as [`crate::notation`] writes them. Texts are
-//! taken for all of them. `priority` and `default` are there where they say something.
+//! Numbers are JSON numbers up to 2^53, which every JSON reader represents exactly. Larger ones,
+//! addresses, prefixes, masks and ranges are texts in [`crate::notation`]. Texts are accepted for
+//! all of them. `priority` and `default` are present only if they are set.
 
 use crate::entry::Entry;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json, json};
 use std::io::BufRead;
 use std::sync::Arc;
 
-/// The largest number up to which a double has every number.
+/// The largest number up to which a double is exact.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// An entry as JSON.
@@ -47,7 +47,7 @@ pub fn entry_to_json(entry: &Entry) -> Json {
     Json::Object(object)
 }
 
-/// What a key is compared to as JSON: a number where it is one.
+/// A match as JSON: a number if it is one.
 fn match_to_json(key: &Key, to: &Match) -> Json {
     match to {
         Match::Exact(value) => number_to_json(&key.name, &key.ty, value),
@@ -56,7 +56,7 @@ fn match_to_json(key: &Key, to: &Match) -> Json {
     .unwrap_or_else(|| json!(notation::match_text(key, to)))
 }
 
-/// A value as a JSON number, where it is no address and every reader has it exactly.
+/// A value as a JSON number, if it is no address and exact for every reader.
 fn number_to_json(name: &str, ty: &Type, value: &Value) -> Option<Json> {
     let Value::Bits(number) = value else { return None };
     let is_number = !notation::is_written_as_address(name, ty);
@@ -64,8 +64,8 @@ fn number_to_json(name: &str, ty: &Type, value: &Value) -> Option<Json> {
     is_number.then(|| json!(exact))
 }
 
-/// A value as JSON: numbers, texts for those that are addresses or too large, lists and objects for
-/// what is made of others.
+/// A value as JSON: a number, a text for addresses and large numbers, or a list or object for
+/// composed values.
 #[must_use]
 pub fn value_to_json(field: &Field, value: &Value) -> Json {
     match value {
@@ -136,7 +136,7 @@ pub fn entry_from_json(schema: &Schema, json: &Json) -> Result<Entry, Error> {
             match field {
                 Some(field) if field.is_read_only => {}
                 Some(field) => given.push((name, value_from_json(table, field, value)?)),
-                // What the name should have been, says the entry.
+                // `Entry` reports the unknown name.
                 None => given.push((name, Value::Bits(0))),
             }
         }
@@ -166,7 +166,7 @@ fn value_from_json(table: &Arc<crate::Table>, field: &Field, json: &Json) -> Res
                 .iter()
                 .map(|(name, value)| {
                     let part = parts(&field.ty).iter().find(|p| p.name == *name);
-                    // Elements of sets of actions also have the parameters of theirs.
+                    // Elements of action sets also have the parameters of their action.
                     let param = || {
                         let action = object.get("action").and_then(Json::as_str);
                         let action = action.and_then(|a| table.action(a).ok());
@@ -186,8 +186,8 @@ fn value_from_json(table: &Arc<crate::Table>, field: &Field, json: &Json) -> Res
     }
 }
 
-/// Entries of a file with one JSON object per line; empty lines and such that begin with `#` are
-/// left out.
+/// Entries of a file with one JSON object per line; empty lines and those that begin with `#` are
+/// skipped.
 #[derive(Debug)]
 pub struct JsonEntries<R> {
     schema: Arc<Schema>,
@@ -196,7 +196,7 @@ pub struct JsonEntries<R> {
 }
 
 impl<R: BufRead> JsonEntries<R> {
-    /// Entries of what a reader gives.
+    /// Reads entries from a reader.
     pub fn new(schema: &Arc<Schema>, from: R) -> Self {
         JsonEntries {
             schema: Arc::clone(schema),

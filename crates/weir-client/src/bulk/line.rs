@@ -1,12 +1,11 @@
-//! Entries as words: on a command line, or a line of an `.entries` file as weir's switch reads
-//! them.
+//! Entries as words: on a command line, or in a line of an `.entries` file of weir's switch.
 //!
 //! ```text
 //! add ipv4_lpm hdr.ipv4.dst_addr:10.0.1.0/24 route(next_hop:0, port:1)
 //! ```
 //!
 //! On a command line: `ipv4_lpm hdr.ipv4.dst_addr=10.0.1.0/24 route next_hop=0 port=1`. Names of
-//! keys and parameters may be left out where the values come in the order of the program.
+//! keys and parameters may be omitted if the values are in the order of the program.
 
 use crate::entry::Entry;
 use crate::error::Error;
@@ -16,11 +15,11 @@ use std::io::BufRead;
 use std::sync::Arc;
 use weir_proto::custom_crc::CustomCrc;
 
-/// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data.
-/// `default` alone, in front, stands for the default entry.
+/// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data. A
+/// leading `default` means the default entry.
 ///
 /// # Errors
-/// A word is neither; the error says which.
+/// A word is none of these; the error contains it.
 pub fn parse_words(table: &Arc<Table>, words: &[String]) -> Result<Entry, Error> {
     let is_default = words.first().is_some_and(|w| w == "default");
     let mut entry = if is_default {
@@ -68,8 +67,7 @@ pub fn parse_words(table: &Arc<Table>, words: &[String]) -> Result<Entry, Error>
             continue;
         }
         let Some(key) = table.keys.get(keys_given).filter(|_| !is_default) else {
-            // What the action should have been called, says the table; without actions, what data
-            // there are.
+            // The table reports the unknown action or, without actions, the available data.
             table.action(word)?;
             return Err(wrong(table, &format!("`{word}` is no NAME=VALUE")));
         };
@@ -92,7 +90,7 @@ fn wrong(table: &Table, reason: &str) -> Error {
     Error::Input(format!("{}: {reason}", table.name))
 }
 
-/// `NAME=VALUE`, or `NAME:VALUE` where the name is one.
+/// `NAME=VALUE`, or `NAME:VALUE` if the part before the colon is a name.
 fn named(word: &str, is_name: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let by_equals = word.split_once('=');
     let by_colon = word.split_once(':').filter(|(name, _)| is_name(name));
@@ -111,7 +109,7 @@ fn data_field<'a>(table: &'a Table, entry: &'a Entry, name: &str) -> Option<&'a 
     let params = entry.chosen_action().map_or(&[][..], |a| &a.params);
     let all = || params.iter().chain(&table.data);
     let ends = |f: &&Field| f.name.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
-    // A key of the same name comes first as long as there is no action.
+    // Before an action, a key takes precedence over other data of the same name.
     all()
         .find(|f| f.name == name)
         .filter(|_| !params.is_empty() || table.key(name).is_err())
@@ -139,8 +137,7 @@ fn parse_data(field: &Field, text: &str) -> Result<crate::Value, Error> {
             while !rest.is_empty() {
                 let (one, behind) = match rest.strip_prefix('{').and_then(|r| r.split_once('}')) {
                     Some(found) => found,
-                    // A record may be written without braces where a comma separates it from the
-                    // next.
+                    // A record may lack braces if a comma separates it from the next.
                     None => rest.split_once(',').unwrap_or((rest, "")),
                 };
                 records.push(record(field, parts, one)?);
@@ -170,7 +167,7 @@ fn record(field: &Field, parts: &[Field], text: &str) -> Result<crate::Value, Er
     Ok(crate::Value::Record(record))
 }
 
-/// The parameters of a custom CRC, as simple_switch_CLI takes them: `NAME POLYNOMIAL INITIAL
+/// The parameters of a custom CRC, in the syntax of simple_switch_CLI: `NAME POLYNOMIAL INITIAL
 /// XOR_OUT REFLECT_IN REFLECT_OUT`. The name is that of the algorithm, or of a calculation there:
 /// `calc` or `calc_N`.
 fn custom_crc(schema: &Schema, crc: &CustomCrc, words: &[&str]) -> Result<Entry, Error> {
@@ -235,7 +232,7 @@ pub fn parse_line(schema: &Schema, line: &str) -> Result<Entry, Error> {
         Vec::new()
     };
     for (place, word) in words.enumerate() {
-        // A number in front of the keys is the priority.
+        // A number before the keys is the priority.
         let is_priority = place == 0 && !is_default && table.priority.is_some() && word.parse::<u32>().is_ok();
         parsed.push(if is_priority {
             format!("priority={word}")
@@ -249,7 +246,7 @@ pub fn parse_line(schema: &Schema, line: &str) -> Result<Entry, Error> {
     parse_words(table, &parsed)
 }
 
-/// Entries of an `.entries` file; empty lines and such that begin with `#` are left out.
+/// Entries of an `.entries` file; empty lines and those that begin with `#` are skipped.
 #[derive(Debug)]
 pub struct Lines<R> {
     schema: Arc<Schema>,
@@ -258,7 +255,7 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Entries of what a reader gives.
+    /// Reads entries from a reader.
     pub fn new(schema: &Arc<Schema>, from: R) -> Self {
         Lines {
             schema: Arc::clone(schema),

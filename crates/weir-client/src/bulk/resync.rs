@@ -1,4 +1,4 @@
-//! What a table is to hold against what it holds.
+//! Resynchronises a table: makes it hold given entries with the fewest updates.
 
 use crate::client::{Client, Query};
 use crate::encode::{Operation, ReadOptions};
@@ -8,28 +8,27 @@ use crate::schema::Table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What it took.
+/// The updates that were needed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyncReport {
     /// Entries that were missing.
     pub inserted: u64,
-    /// Entries that did something else.
+    /// Entries with other contents.
     pub modified: u64,
-    /// Entries that were too many.
+    /// Entries that were surplus.
     pub deleted: u64,
-    /// Entries that were right.
+    /// Entries that were already equal.
     pub unchanged: u64,
     /// Updates that the target has refused.
     pub failed: Vec<UpdateError>,
 }
 
 impl Client {
-    /// Makes a table hold these entries and no others, and changes only what is different: what a
-    /// controller does after it was away, or when the target was. Counters and times do not count
-    /// as differences.
+    /// Makes a table hold exactly these entries, and writes only the differences: for a controller
+    /// after its own restart or the target's. Counters and times are not compared.
     ///
     /// # Errors
-    /// The target refuses to be read, a request as a whole fails, or an entry is of another table.
+    /// The target refuses the Read, a request fails as a whole, or an entry is of another table.
     pub async fn resync(&self, table: &Arc<Table>, wanted: &[Entry]) -> Result<SyncReport, Error> {
         if let Some(other) = wanted.iter().find(|e| e.table().id != table.id) {
             return Err(Error::Unsupported(format!(
@@ -66,7 +65,7 @@ impl Client {
                 }
             }
         }
-        // Room is made before it is needed.
+        // Deletions come first, to make space in the table.
         let mut pipeline = self.bulk();
         for entry in current.into_values() {
             pipeline.push(Operation::Delete, &entry).await?;
@@ -81,7 +80,7 @@ impl Client {
     }
 }
 
-/// The entry with its keys as targets tell them: bits that do not count are 0.
+/// The entry with normalised keys: unmatched bits are 0.
 fn canonical(entry: &Entry) -> Entry {
     let mut entry = entry.clone();
     let table = Arc::clone(&entry.table);
@@ -97,7 +96,7 @@ fn does_the_same(old: &Entry, new: &Entry) -> bool {
         data.sort();
         data
     };
-    // Other data are compared as far as they are wanted.
+    // Of other data, only those of the new entry are compared.
     let others = new.other_data().all(|(f, v)| old.get(&f.name) == Some(v));
     old.chosen_action().map(|a| a.id) == new.chosen_action().map(|a| a.id) && data(old) == data(new) && others
 }

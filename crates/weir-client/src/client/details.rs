@@ -1,4 +1,4 @@
-//! Errors per update and per query, out of the details of a status.
+//! Decodes errors per update and per query from the details of a status.
 
 use super::Query;
 use crate::batch::Batch;
@@ -11,7 +11,8 @@ use weir_proto::bfrt_proto as bfrt;
 use weir_proto::google::rpc;
 use weir_proto::p4::v1 as p4;
 
-/// What is said of each update or query, in their order; `None`: the status is about the whole.
+/// The code and message of each update or query, in order; `None` if the status applies to the
+/// whole request.
 fn list(protocol: Protocol, status: &Status) -> Option<Vec<(Code, String)>> {
     if status.details().is_empty() {
         return None;
@@ -61,7 +62,7 @@ pub fn write_error(batch: &Batch, first: u64, status: &Status) -> Error {
     });
     let errors: Vec<UpdateError> = errors.collect();
     if errors.is_empty() {
-        // A status that says that something failed, with details that say that nothing did.
+        // The status is an error, but none of its details is.
         return Error::rpc("write", status);
     }
     Error::Updates(errors)
@@ -97,7 +98,7 @@ pub fn read_error(schema: &Schema, queries: &[Query], status: &Status) -> Error 
     Error::Updates(errors)
 }
 
-/// Whether a read has failed because there is nothing.
+/// Whether a Read has failed because the entry does not exist.
 pub fn is_not_found(error: &Error) -> bool {
     match error {
         Error::Rpc { code, .. } => *code == Code::NotFound,

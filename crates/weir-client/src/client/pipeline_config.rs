@@ -1,4 +1,4 @@
-//! Programs: which one runs, and how another is loaded.
+//! Programs: reading the running one, and loading another.
 
 use super::Client;
 use crate::error::Error;
@@ -14,11 +14,11 @@ use weir_proto::p4::v1 as p4;
 pub enum Config {
     /// For P4Runtime.
     P4Runtime {
-        /// What the program has.
+        /// The description of the program.
         p4info: Box<weir_proto::p4::config::v1::P4Info>,
-        /// What the target runs: of weir the P4 source, or what `weir build` saves.
+        /// The program for the target. For weir: P4 source, or the output of `weir build`.
         device_config: Vec<u8>,
-        /// A number by which a controller recognises it.
+        /// A number by which a controller recognises the program.
         cookie: Option<u64>,
     },
     /// For BF Runtime.
@@ -32,22 +32,22 @@ pub enum Config {
     },
 }
 
-/// How far loading goes.
+/// What to do with a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigAction {
-    /// The target says whether it could run it.
+    /// Check it only.
     Verify,
-    /// It runs, and begins without state.
+    /// Run it, with initial state.
     Commit,
-    /// It runs, and what it has in common with the one from before keeps its state.
+    /// Run it; state of objects that both programs have is kept.
     Reconcile,
 }
 
 impl Client {
-    /// Asks the target once more which program it runs.
+    /// Reads the running program from the target again.
     ///
     /// # Errors
-    /// It does not answer, or what it says cannot be understood.
+    /// The target does not answer, or its answer is malformed.
     pub async fn refresh(&self) -> Result<(), Error> {
         let schema = match self.shared.options.protocol {
             Protocol::P4Runtime => self.p4runtime_schema().await?,
@@ -67,7 +67,7 @@ impl Client {
         let none = Schema::from_p4info(&weir_proto::p4::config::v1::P4Info::default());
         let answer = match answer {
             Ok(answer) => answer,
-            // A target without a program may be given one.
+            // A target may have no program yet.
             Err(status) if status.code() == Code::FailedPrecondition => return Ok(none),
             Err(status) => return Err(Error::rpc("asking for the program", &status)),
         };

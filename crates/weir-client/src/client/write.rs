@@ -1,4 +1,4 @@
-//! Writing: one batch, many in flight, whole tables.
+//! Writing: single updates, batches, and operations on whole tables.
 
 use super::{Client, Query, can_be_cleared, details};
 use crate::batch::{Atomicity, Batch};
@@ -15,7 +15,7 @@ use prost::Message;
 use std::sync::Arc;
 use tonic::{Code, Status};
 
-/// Updates of one request where many are sent.
+/// Updates of one request when many are sent.
 const PORTION: usize = 10_000;
 
 impl Client {
@@ -25,7 +25,7 @@ impl Client {
         Batch::new(&self.schema())
     }
 
-    /// Adds an entry that must not be there yet.
+    /// Inserts an entry that must not exist.
     ///
     /// # Errors
     /// The entry does not fit, or the target refuses it.
@@ -33,7 +33,7 @@ impl Client {
         self.update(Operation::Insert, entry).await
     }
 
-    /// Changes an entry that must be there; sets counters, meters and registers.
+    /// Modifies an entry that must exist; sets counters, meters and registers.
     ///
     /// # Errors
     /// The entry does not fit, or the target refuses it.
@@ -41,7 +41,7 @@ impl Client {
         self.update(Operation::Modify, entry).await
     }
 
-    /// Adds an entry, or changes the one that is there.
+    /// Inserts an entry, or modifies an existing one.
     ///
     /// # Errors
     /// The entry does not fit, or the target refuses it.
@@ -49,7 +49,7 @@ impl Client {
         self.update(Operation::InsertOrModify, entry).await
     }
 
-    /// Takes an entry away. A default entry becomes the program's own.
+    /// Deletes an entry. A default entry is reset to the program's.
     ///
     /// # Errors
     /// The target refuses.
@@ -57,7 +57,7 @@ impl Client {
         self.update(Operation::Delete, entry).await
     }
 
-    /// One update.
+    /// Writes one update.
     ///
     /// # Errors
     /// The entry does not fit, or the target refuses it.
@@ -70,13 +70,13 @@ impl Client {
     /// Writes a batch in one request.
     ///
     /// # Errors
-    /// [`Error::Updates`] names the updates that have failed; [`Error::NotPrimary`] that another
-    /// client controls the target; [`Error::Rpc`] that it refuses the whole.
+    /// [`Error::Updates`] lists the failed updates; [`Error::NotPrimary`]: another client controls
+    /// the target; [`Error::Rpc`]: the target refuses the whole batch.
     pub async fn write(&self, batch: &Batch) -> Result<(), Error> {
         self.write_numbered(batch, 0).await
     }
 
-    /// The same, with a number for the first of the updates.
+    /// As [`Client::write`], with the index of the first update for errors.
     pub(crate) async fn write_numbered(&self, batch: &Batch, first: u64) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());
@@ -96,7 +96,7 @@ impl Client {
         self.modify_existing(batch, first, error).await
     }
 
-    /// What a refusal means.
+    /// Converts a status to an error.
     fn refused(&self, batch: &Batch, first: u64, status: &Status) -> Error {
         let is_p4runtime = batch.schema().protocol == Protocol::P4Runtime;
         if is_p4runtime && status.code() == Code::PermissionDenied {
@@ -117,7 +117,7 @@ impl Client {
         self.shared.transport.unary(path, request).await
     }
 
-    /// Second attempt for updates that were to insert or modify: those that exist are modified.
+    /// Second request for updates that insert or modify: modifies those that exist.
     async fn modify_existing(&self, batch: &Batch, first: u64, error: Error) -> Result<(), Error> {
         let Error::Updates(errors) = error else {
             return Err(error);
@@ -162,7 +162,7 @@ impl Client {
         Err(Error::Updates(others))
     }
 
-    /// The fields of a request that say who sends it.
+    /// The fields of a request that identify the sender.
     fn sender(&self, batch: &Batch) -> Result<Vec<u8>, Error> {
         let options = &self.shared.options;
         let mut writer = Writer::default();
@@ -184,11 +184,10 @@ impl Client {
         Ok(writer.out)
     }
 
-    /// Takes all entries of a table away; of BF Runtime its default entry becomes the program's
-    /// own, too.
+    /// Deletes all entries of a table; with BF Runtime it also resets the default entry.
     ///
     /// # Errors
-    /// The table cannot be emptied, or the target refuses.
+    /// The table cannot be cleared, or the target refuses.
     pub async fn clear(&self, table: &Arc<Table>) -> Result<(), Error> {
         if self.shared.options.protocol == Protocol::BfRuntime {
             let mut batch = self.batch();
@@ -220,7 +219,7 @@ impl Client {
         Ok(())
     }
 
-    /// BF Runtime: an operation on a whole table, such as `SyncCounters`. It is done when this
+    /// BF Runtime: an operation on a whole table, such as `SyncCounters`. It is complete when this
     /// returns.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Entities of BF Runtime.
+//! Decodes entities of BF Runtime.
 
 use super::{RawData, Row, broken, key};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::schema::{Field, Type};
 use crate::value::Value;
 use crate::wire::{self, Broken, Reader};
 
-/// Reads an `Entity` into a row; `false`: it is no entry of a table.
+/// Decodes an `Entity` to a row; `false` if it is not a table entry.
 pub fn row<'a>(entity: &'a [u8], row: &mut Row<'a>) -> Result<bool, Broken> {
     row.clear();
     let mut reader = Reader(entity);
@@ -55,7 +55,7 @@ fn data<'a>(mut reader: Reader<'a>, row: &mut Row<'a>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// The number and the value of a `DataField`; a field without a value is none.
+/// The id and value of a `DataField`; `None` for a field without a value.
 fn data_field<'a>(mut reader: Reader<'a>) -> Result<Option<(u32, RawData<'a>)>, Broken> {
     let mut id = 0;
     let mut data = None;
@@ -93,7 +93,7 @@ fn list(field: &Field, kind: u32, bytes: &[u8]) -> Result<Vec<Value>, Broken> {
             continue;
         }
         match (kind, value) {
-            // Numbers may come one by one or packed.
+            // Numbers may be packed or not.
             (5, wire::Field::Varint(n)) => values.push(Value::from(n)),
             (6, wire::Field::Varint(n)) => values.push(Value::Bool(n != 0)),
             (5 | 6, wire::Field::Bytes(packed)) => {

@@ -1,4 +1,4 @@
-//! Entities of P4Runtime.
+//! Decodes entities of P4Runtime.
 
 use super::{RawData, Row, key};
 use crate::encode::p4data;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
-/// Reads an `Entity` into a row; `false`: it is no entry of a table that matches.
+/// Decodes an `Entity` to a row; `false` if it is not an entry of a match-action table.
 pub fn row<'a>(entity: &'a [u8], row: &mut Row<'a>) -> Result<bool, Broken> {
     row.clear();
     let mut reader = Reader(entity);
@@ -51,7 +51,7 @@ pub fn table_entry<'a>(mut entry: Reader<'a>, row: &mut Row<'a>) -> Result<(), B
     Ok(())
 }
 
-/// Numbers of a message, as data. What is not there is 0, and is told as such.
+/// Numeric fields of a message, as data. Missing fields are 0, and are reported as such.
 fn numbers<'a>(mut reader: Reader<'a>, names: &[(u32, u32)], row: &mut Row<'a>) -> Result<(), Broken> {
     let first = row.data.len();
     for (_, id) in names {
@@ -100,8 +100,8 @@ fn param<'a>(mut reader: Reader<'a>) -> Result<(u32, RawData<'a>), Broken> {
     Ok((id, RawData::Bytes(bytes)))
 }
 
-/// The value of a field. Data that a table does not have (counters of bytes where packets are
-/// counted) are told by targets all the same.
+/// The value of a field. Targets also send data that the table does not have (byte counts where
+/// packets are counted).
 pub fn value(table: &Table, field: &Field, raw: RawData<'_>) -> Result<Value, String> {
     Ok(match raw {
         RawData::Bytes(bytes) => match field.ty {
@@ -139,7 +139,8 @@ fn action_set(table: &Table, bytes: &[u8]) -> Result<Value, String> {
     Ok(Value::List(records))
 }
 
-/// An entity that is no entry of a table that matches; `None`: one that this library does not know.
+/// Decodes an entity other than an entry of a match-action table; `None` if this library does not
+/// know it.
 pub fn other(schema: &Schema, bytes: &[u8]) -> Result<Option<Entry>, Error> {
     let entity = pb::Entity::decode(bytes).map_err(|e| Error::Malformed(e.to_string()))?;
     let table = |id: u32| {
@@ -226,7 +227,7 @@ fn keyed(table: &Arc<Table>, key: Match) -> Entry {
     entry
 }
 
-/// Sets data, unless the table has no such.
+/// Sets data, if the table has the field.
 fn set(entry: &mut Entry, id: u32, value: Value) {
     if let Some(place) = entry.table.data.iter().position(|f| f.id == id) {
         entry.data.push((Place::Data(place), value));

@@ -1,4 +1,4 @@
-//! Entries as messages of BF Runtime: whatever they are about, they are entries of tables.
+//! Encodes entries as messages of BF Runtime, in which everything is a table entry.
 
 use super::key::{Canonical, canonical, ones};
 use super::{Operation, ReadOptions, Written, unsupported};
@@ -9,7 +9,7 @@ use crate::value::{Match, Value, put_number};
 use crate::wire::Writer;
 use std::sync::Arc;
 
-/// The number of an operation.
+/// The enum value of an operation.
 pub fn type_of(operation: Operation) -> u64 {
     match operation {
         Operation::Insert => 1,
@@ -94,7 +94,7 @@ fn keys(w: &mut Writer, entry: &Entry) -> Written {
     Ok(())
 }
 
-/// What matches anything: here it is always said.
+/// A match of anything, which BF Runtime states explicitly.
 fn anything(kind: MatchKind, ty: &Type) -> Canonical {
     let width = ty.width().unwrap_or(1);
     let zeros = ones(0, width);

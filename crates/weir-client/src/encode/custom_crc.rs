@@ -1,4 +1,4 @@
-//! Parameters of custom CRCs as `ExternEntry` of P4Runtime.
+//! Encodes and decodes parameters of custom CRCs as `ExternEntry` of P4Runtime.
 
 use super::p4data;
 use crate::entry::{Entry, Place};
@@ -9,7 +9,7 @@ use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::p4_data::Data;
 use weir_proto::prost_types::Any;
 
-/// How the value is marked in an `Any`.
+/// Type URL of the value in an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/p4.v1.P4Data";
 
 /// The entity of a Read of a custom CRC's parameters.
@@ -22,10 +22,10 @@ pub fn query(table: &Table) -> pb::ExternEntry {
     }
 }
 
-/// The entity with all parameters, as each is a member of one value.
+/// The entity with all parameters, which are members of one value.
 ///
 /// # Errors
-/// One is missing, or does not fit.
+/// A parameter is missing, or does not fit.
 pub fn entity(entry: &Entry) -> Result<pb::ExternEntry, Error> {
     let mut members = Vec::new();
     for field in &entry.table.data {
@@ -48,10 +48,10 @@ pub fn entity(entry: &Entry) -> Result<pb::ExternEntry, Error> {
     })
 }
 
-/// Sets the data of an entry to the parameters that a target gives.
+/// Sets the data of an entry to the parameters sent by a target.
 ///
 /// # Errors
-/// They are no parameters.
+/// The message has no parameters.
 pub fn decode(entry: &mut Entry, given: &pb::ExternEntry) -> Result<(), Error> {
     let table = std::sync::Arc::clone(&entry.table);
     let malformed = |why: String| Error::Malformed(format!("{}: {why}", table.name));

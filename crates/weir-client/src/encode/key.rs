@@ -1,9 +1,9 @@
-//! What a key is compared to, in the one form that both protocols are made from.
+//! Matches in a canonical form, from which both protocols are encoded.
 
 use crate::schema::{Key, MatchKind, Type};
 use crate::value::{Match, Value};
 
-/// Bytes are as many as the key's width needs; bits that do not count are 0.
+/// A canonical match. Values have the bytes of the key's width; unmatched bits are 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Canonical {
     Any,
@@ -14,10 +14,10 @@ pub enum Canonical {
     Optional(Vec<u8>),
 }
 
-/// The form for a key.
+/// Converts a match of a key.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// The reason why it does not fit, for messages.
 pub fn canonical(key: &Key, to: &Match) -> Result<Canonical, String> {
     if let Type::Text(_) = key.ty {
         return match (to, key.kind) {

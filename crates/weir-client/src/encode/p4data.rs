@@ -1,14 +1,14 @@
-//! Values of registers and digests of P4Runtime.
+//! Encodes and decodes values of registers and digests of P4Runtime.
 
 use crate::schema::{Field, Type};
 use crate::value::Value;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::p4_data::Data;
 
-/// A value as P4Runtime's.
+/// Encodes a value.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected value.
 pub fn encode(ty: &Type, value: &Value) -> Result<pb::P4Data, String> {
     let data = match (ty, value) {
         (Type::Bits(width), value) => Data::Bitstring(number(value, *width)?),
@@ -56,7 +56,7 @@ fn part<'a>(value: &'a Value, field: &Field) -> Result<&'a Value, String> {
         .ok_or_else(|| format!("the field {} is missing", field.name))
 }
 
-/// A header that is not valid is written as `false`.
+/// An invalid header is `false`.
 fn header(fields: &[Field], value: &Value) -> Result<pb::P4Header, String> {
     if *value == Value::Bool(false) {
         return Ok(pb::P4Header::default());
@@ -71,10 +71,10 @@ fn header(fields: &[Field], value: &Value) -> Result<pb::P4Header, String> {
     })
 }
 
-/// A value from P4Runtime's.
+/// Decodes a value.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected value.
 pub fn decode(ty: &Type, data: &pb::P4Data) -> Result<Value, String> {
     let Some(data) = &data.data else {
         return Err("a value without anything in it".to_owned());

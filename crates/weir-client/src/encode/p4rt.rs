@@ -1,4 +1,4 @@
-//! Entries as messages of P4Runtime.
+//! Encodes entries as messages of P4Runtime.
 
 use super::key::{Canonical, canonical};
 use super::{Operation, ReadOptions, Written, custom_crc, p4data, unsupported};
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
-/// The number of an operation; `None`: P4Runtime has none.
+/// The enum value of an operation; `None` if P4Runtime does not have it.
 pub fn type_of(operation: Operation) -> Option<u64> {
     match operation {
-        // What exists already is modified by a second request.
+        // Existing entries are modified by a second request.
         Operation::Insert | Operation::InsertOrModify => Some(1),
         Operation::Modify => Some(2),
         Operation::Delete => Some(3),
@@ -28,14 +28,14 @@ pub fn update(writer: &mut Writer, operation: Operation, entry: &Entry) -> Writt
     entry.check()?;
     let mut operation = operation;
     if !entry.table.has_entries() {
-        // Values of arrays are always there.
+        // Cells of arrays always exist.
         if operation == Operation::Insert || operation == Operation::InsertOrModify {
             operation = Operation::Modify;
         }
     }
     let is_reset = entry.is_default && matches!(operation, Operation::Delete | Operation::Reset);
     if entry.is_default {
-        // A default entry is always there; without an action it is the program's own.
+        // A default entry always exists; without an action it is reset to the program's.
         operation = Operation::Modify;
     }
     let number = type_of(operation).ok_or_else(|| unsupported(entry, operation))?;
@@ -100,7 +100,7 @@ fn table_entry(w: &mut Writer, entry: &Entry, is_key_only: bool) -> Written {
                 continue;
             }
             id::HIT => return Err(entry.wrong(&field.name, "can only be read".to_owned())),
-            // Members, groups and sets are the action.
+            // Members, groups and sets are part of the action.
             _ => continue,
         };
         *rate = number()?;
@@ -228,7 +228,7 @@ fn action_set(w: &mut Writer, entry: &Entry, set: &Value) -> Written {
     Ok(())
 }
 
-/// What is no match table.
+/// The entity of an entry of a table other than match-action.
 fn entity(entry: &Entry, is_key_only: bool) -> Result<Entity, Error> {
     let index = |name: &str| -> Result<u64, Error> {
         let value = entry.key_of(name).and_then(|m| m.exact());
@@ -267,7 +267,7 @@ fn entity(entry: &Entry, is_key_only: bool) -> Result<Entity, Error> {
         Kind::Meter => Entity::MeterEntry(pb::MeterEntry {
             meter_id: id,
             index: place(p4info::METER_INDEX)?,
-            // Without rates, a meter is as at first.
+            // Without rates, a meter is reset.
             config: (!entry.data.is_empty()).then_some(pb::MeterConfig {
                 cir: signed(p4info::METER_CIR)?,
                 cburst: signed(p4info::METER_CBS)?,
@@ -486,7 +486,7 @@ pub fn query(writer: &mut Writer, table: &Arc<Table>, entry: Option<&Entry>, opt
     Ok(())
 }
 
-/// The entity that asks for what has this key.
+/// The entity of a Read by key: without data.
 fn without_data(entity: Entity) -> Entity {
     match entity {
         Entity::CounterEntry(entry) => Entity::CounterEntry(pb::CounterEntry { data: None, ..entry }),
@@ -496,7 +496,7 @@ fn without_data(entity: Entity) -> Entity {
     }
 }
 
-/// The entity that asks for all of a table.
+/// The entity of a Read of a whole table.
 fn any_of(table: &Table) -> Entity {
     let id = table.id;
     match &table.kind {

@@ -1,8 +1,8 @@
-//! Entries of one shape, encoded once: afterwards only the numbers are replaced.
+//! Templates: entries of one shape, encoded once; afterwards only numbers are replaced.
 //!
-//! A controller that writes the same kind of entry a million times spends its time on putting
-//! messages together. A template is the finished message; writing an entry is a copy of some ninety
-//! bytes and a few stores.
+//! A controller that writes the same kind of entry a million times would spend its time on
+//! encoding. A template is the encoded message; writing an entry copies some ninety bytes and
+//! stores a few numbers.
 
 use super::Operation;
 use crate::entry::Entry;
@@ -12,7 +12,7 @@ use crate::value::{Match, Value};
 use crate::wire::{Writer, long};
 use std::sync::Arc;
 
-/// What a cell of a template stands for.
+/// The meaning of a cell of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellKind {
     /// The value of an exact key.
@@ -37,20 +37,19 @@ pub enum CellKind {
     Param,
 }
 
-/// A number that is replaced.
+/// A cell: a number that is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// What it stands for.
+    /// Its meaning.
     pub kind: CellKind,
-    /// The key or parameter, by its place.
+    /// Index of the key or parameter.
     pub place: usize,
     /// Its width in bits.
     pub width: u32,
     offset: usize,
 }
 
-/// An update of an entry of one shape: a table, an operation and an action; the numbers are still
-/// to be given.
+/// An update of an entry with given table, operation and action, but without numbers.
 ///
 /// Its [cells](Template::cells) are, in this order: those of each key (one for exact and optional
 /// keys, two for others), the priority if the table has one, and the parameters of the action.
@@ -64,12 +63,12 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template for entries of a table with an action; without one for operations that need none,
-    /// such as deleting.
+    /// A template for entries of a table with an action; without an action for operations that need
+    /// none, such as deleting.
     ///
     /// # Errors
-    /// The table has no such action, or no entries with a match; a key or parameter has more than
-    /// 128 bits or is no number; P4Runtime has no such operation.
+    /// The table has no such action, or is not match-action; a key or parameter has more than 128
+    /// bits or is no number; P4Runtime has no such operation.
     pub fn new(table: &Arc<Table>, operation: Operation, action: Option<&str>) -> Result<Template, Error> {
         let action = action.map(|name| table.action(name)).transpose()?;
         let params = action.and_then(|a| table.actions.get(a)).map_or(&[][..], |a| &a.params);
@@ -108,13 +107,13 @@ impl Template {
         &self.table
     }
 
-    /// What is done with the entries.
+    /// The operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// The numbers that are to be given.
+    /// The cells, in order.
     #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
@@ -141,8 +140,7 @@ impl Template {
         });
     }
 
-    /// Cells of a key, and the numbers of the fields they are in: the match and, of prefixes, the
-    /// length.
+    /// Cells of a key, and the field numbers of the match and, for prefixes, of the length.
     fn key_cells(&mut self, kind: MatchKind, place: usize, width: u32) {
         match kind {
             MatchKind::Exact => self.cell(CellKind::Exact, place, width),
@@ -248,11 +246,11 @@ impl Template {
         })
     }
 
-    /// Appends the update with these numbers. `false`, and nothing is appended: the template cannot
-    /// say it, which [`Template::entry`] can.
+    /// Appends the update with these numbers. Returns `false` and appends nothing if the template
+    /// cannot express it; [`Template::entry`] can.
     ///
     /// # Errors
-    /// There are more or fewer numbers than cells, or one does not fit.
+    /// The count of numbers is not that of the cells, or one does not fit.
     pub(crate) fn append(&self, numbers: &[u128], out: &mut Vec<u8>) -> Result<bool, Error> {
         if numbers.len() != self.cells.len() {
             return Err(Error::Value {
@@ -306,7 +304,7 @@ impl Template {
                     }
                     number &= mask;
                 }
-                // P4Runtime leaves out what matches anything.
+                // P4Runtime omits a match of anything.
                 CellKind::Low if is_p4runtime && number == 0 && numbers[i + 1] == u128::MAX >> (128 - cell.width) => {
                     out.truncate(start);
                     return Ok(false);
@@ -340,7 +338,7 @@ impl Template {
         }
     }
 
-    /// The entry with these numbers, which are as many as the cells.
+    /// The entry with these numbers, one per cell.
     #[must_use]
     pub fn entry(&self, numbers: &[u128]) -> Entry {
         let mut entry = Entry::of(&self.table);
@@ -377,8 +375,8 @@ impl Template {
     }
 }
 
-/// The match of a key with numbers to be replaced. `fields`: numbers of the kinds exact, ternary,
-/// LPM, range and optional.
+/// The match of a key with slots for numbers. `fields`: field numbers of the match types exact,
+/// ternary, LPM, range and optional.
 fn key_slots(w: &mut Writer, kind: MatchKind, width: u32, fields: [u32; 5]) -> Result<(), Error> {
     let length = width.div_ceil(8) as usize;
     let [exact, ternary, lpm, range, optional] = fields;

@@ -1,5 +1,5 @@
-//! What is written by hand is what prost reads, templates say what entries say, and what is written
-//! is read back.
+//! Tests of the hand-written encoding: prost decodes it, templates and entries agree, and entries
+//! are read back.
 
 use super::*;
 use crate::schema::{Field, Key, Kind, MatchKind, Schema, Scope, Type};
@@ -71,7 +71,7 @@ fn numbers(template: &Template) -> BoxedStrategy<Vec<u128>> {
     let kinds: Vec<CellKind> = template.cells().iter().map(|c| c.kind).collect();
     cells
         .prop_map(move |mut numbers| {
-            // A range does not end before it begins.
+            // A range must not be empty.
             for (i, kind) in kinds.iter().enumerate() {
                 if *kind == CellKind::Low && numbers[i] > numbers[i + 1] {
                     numbers.swap(i, i + 1);
@@ -99,7 +99,7 @@ fn by_entry(template: &Template, numbers: &[u128]) -> Vec<u8> {
     writer.out
 }
 
-/// P4Runtime: values without zeros in front.
+/// P4Runtime: values without leading zeros.
 fn shortened(mut update: p4::Update) -> p4::Update {
     use p4::field_match::FieldMatchType as M;
     let short = |bytes: &mut Vec<u8>| {

@@ -1,4 +1,4 @@
-//! The schema that `bfrt.json` says.
+//! Builds a schema from `bfrt.json` documents.
 
 use super::{Action, Digest, Field, Key, Kind, MatchKind, Protocol, Schema, Scope, Table, Type};
 use weir_proto::bfrt_info as info;
@@ -6,7 +6,7 @@ use weir_proto::bfrt_info as info;
 /// A description that this library cannot use.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
-    /// It is no `bfrt.json`.
+    /// It is not a `bfrt.json`.
     #[error("the target's description of its tables is no bfrt.json: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -15,8 +15,7 @@ pub enum SchemaError {
 const PRIORITY: &str = "$MATCH_PRIORITY";
 
 impl Schema {
-    /// The schema of a program by its `bfrt.json`, and that of the tables that the device has with
-    /// any program.
+    /// The schema of a program from its `bfrt.json`, and that of the fixed tables of the device.
     #[must_use]
     pub fn from_bfrt(program: &str, documents: &[info::BfrtInfo]) -> Schema {
         let tables = documents.iter().flat_map(|d| &d.tables).map(table).collect();
@@ -29,10 +28,10 @@ impl Schema {
         Schema::new(Protocol::BfRuntime, program.to_owned(), tables, digests)
     }
 
-    /// The same from the texts.
+    /// The same, from JSON texts.
     ///
     /// # Errors
-    /// One of them is no `bfrt.json`.
+    /// A text is not a `bfrt.json`.
     pub fn from_bfrt_json(program: &str, documents: &[&[u8]]) -> Result<Schema, SchemaError> {
         let parsed: Result<Vec<info::BfrtInfo>, _> = documents.iter().map(|d| serde_json::from_slice(d)).collect();
         Ok(Schema::from_bfrt(program, &parsed?))
@@ -136,7 +135,7 @@ fn field(source: &info::DataField, is_read_only: bool, is_mandatory: bool) -> Fi
     Field {
         id: source.id,
         name: source.name.clone(),
-        // Elements of a container are always any number.
+        // Containers are always lists.
         is_list: source.repeated || matches!(ty, Type::Record(_)),
         ty,
         is_read_only,

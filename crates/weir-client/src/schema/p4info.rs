@@ -1,6 +1,6 @@
-//! The schema that a P4Info says.
+//! Builds a schema from a P4Info.
 //!
-//! Keys and data of what P4Runtime has messages of its own for:
+//! Keys and data of the objects for which P4Runtime has messages of their own:
 //!
 //! | Kind | Key | Data |
 //! |---|---|---|
@@ -26,7 +26,7 @@ use weir_proto::p4::config::v1 as pb;
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident, $id:ident = $number:literal, $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
-        /// Numbers of the fields above.
+        /// Ids of the fields above.
         pub(crate) mod id {
             $(pub const $id: u32 = $number;)*
         }
@@ -37,15 +37,15 @@ names! {
     MEMBER_ID, MEMBER = 65539, "$ACTION_MEMBER_ID";
     /// A group of members.
     GROUP_ID, GROUP = 65540, "$SELECTOR_GROUP_ID";
-    /// Bytes that were counted.
+    /// Byte count.
     COUNTER_BYTES, BYTES = 65553, "$COUNTER_SPEC_BYTES";
-    /// Packets that were counted.
+    /// Packet count.
     COUNTER_PACKETS, PACKETS = 65554, "$COUNTER_SPEC_PKTS";
-    /// Place in an array of counters.
+    /// Index in an array of counters.
     COUNTER_INDEX, COUNTER = 65556, "$COUNTER_INDEX";
-    /// Place in an array of meters.
+    /// Index in an array of meters.
     METER_INDEX, METER = 65557, "$METER_INDEX";
-    /// Place in an array of registers.
+    /// Index in an array of registers.
     REGISTER_INDEX, REGISTER = 65558, "$REGISTER_INDEX";
     /// Committed rate, per second.
     METER_CIR, CIR = 1, "$METER_SPEC_CIR";
@@ -55,7 +55,7 @@ names! {
     METER_PIR, PIR = 3, "$METER_SPEC_PIR";
     /// Peak burst.
     METER_PBS, PBS = 4, "$METER_SPEC_PBS";
-    /// Ns without a hit after which an entry is told to be idle; 0: never.
+    /// Ns without a hit after which an entry is reported as idle; 0: never.
     IDLE_TIMEOUT_NS, IDLE = 5, "$IDLE_TIMEOUT_NS";
     /// Ns since the entry was last hit.
     SINCE_LAST_HIT_NS, HIT = 6, "$SINCE_LAST_HIT_NS";
@@ -65,7 +65,7 @@ names! {
     ACTION_SET, SET = 8, "$ACTION_SET";
     /// Members of a group.
     MEMBERS, MEMBERS_ID = 9, "$MEMBERS";
-    /// Members that a group may have; 0: nothing is said.
+    /// Most members of a group; 0 if not specified.
     MAX_GROUP_SIZE, MAX_SIZE = 10, "$MAX_GROUP_SIZE";
     /// A multicast group.
     MULTICAST_GROUP_ID, MULTICAST = 11, "$MULTICAST_GROUP_ID";
@@ -80,12 +80,12 @@ pub const MULTICAST_GROUPS: &str = "$MULTICAST_GROUPS";
 /// The table of clone sessions.
 pub const CLONE_SESSIONS: &str = "$CLONE_SESSIONS";
 
-/// Numbers of the tables that P4Runtime has without a number: P4Info never uses the prefix 0.
+/// Ids of the tables that have none in P4Runtime: P4Info never uses the prefix 0.
 pub(crate) const MULTICAST_TABLE: u32 = 1;
 pub(crate) const CLONE_TABLE: u32 = 2;
 
 impl Schema {
-    /// The schema of a device with P4Runtime.
+    /// The schema of a P4Runtime target.
     #[must_use]
     pub fn from_p4info(info: &pb::P4Info) -> Schema {
         let none = pb::P4TypeInfo::default();
@@ -150,7 +150,7 @@ struct Source<'a> {
     actions: HashMap<u32, &'a pb::Action>,
 }
 
-/// A table without anything.
+/// A table without keys, actions and data.
 fn table(id: u32, name: String, kind: Kind, size: i64) -> Table {
     Table {
         protocol: Protocol::P4Runtime,
@@ -277,7 +277,7 @@ impl Source<'_> {
         let id = id_of(&profile.preamble);
         let mut table = table(id, name_of(&profile.preamble), Kind::Members, profile.size);
         table.keys = vec![index(id::MEMBER, MEMBER_ID, 32)];
-        // Members can be what any of the profile's tables takes in entries.
+        // Members can have any action that a table of the profile allows in entries.
         let tables = self.info.tables.iter().filter(|t| t.implementation_id == id);
         for reference in tables.flat_map(|t| &t.action_refs) {
             let is_known = table.actions.iter().any(|a| a.id == reference.id);
@@ -311,7 +311,7 @@ impl Source<'_> {
             i64::from(set.size),
         );
         table.elements = set.r#match.iter().map(|m| self.key(m)).collect();
-        // What is no struct has no names.
+        // Fields of a type other than a struct have no names.
         let unnamed = table.elements.iter_mut().filter(|k| k.name.is_empty());
         unnamed.for_each(|k| k.name.push_str("value"));
         let fields = table
@@ -350,7 +350,8 @@ fn rates() -> [Field; 4] {
     .map(|(id, name)| Field::new(id, name, Type::Bits(63)))
 }
 
-/// A group has the number of its profile, with the top bit set: P4Info never uses such.
+/// The id of a table of groups is that of its profile with the top bit set, which P4Info never
+/// uses.
 pub(crate) const GROUPS: u32 = 1 << 31;
 
 fn groups(profile: &pb::ActionProfile) -> Table {

@@ -1,16 +1,16 @@
-//! Types of P4Info as [`Type`]s.
+//! Resolves types of P4Info to [`Type`]s.
 
 use super::{Field, Type};
 use weir_proto::p4::config::v1 as pb;
 use weir_proto::p4::config::v1::p4_bitstring_like_type_spec::TypeSpec as Bits;
 use weir_proto::p4::config::v1::p4_data_type_spec::TypeSpec;
 
-/// The type that a specification says.
+/// The type of a type specification.
 pub fn resolve(spec: Option<&pb::P4DataTypeSpec>, info: &pb::P4TypeInfo) -> Type {
     Resolver::new(info).resolve(spec, 0)
 }
 
-/// The type of a key or parameter: so many bits, unless its type is one with a translation.
+/// The type of a key or parameter: a number of `bitwidth` bits, unless its type has a translation.
 pub fn scalar(bitwidth: i32, name: Option<&pb::P4NamedType>, info: &pb::P4TypeInfo) -> Type {
     match name {
         Some(name) if bitwidth == 0 => Resolver::new(info).new_type(&name.name, 0),
@@ -19,10 +19,10 @@ pub fn scalar(bitwidth: i32, name: Option<&pb::P4NamedType>, info: &pb::P4TypeIn
     }
 }
 
-/// Types within types beyond which one is unknown: a description may be about itself.
+/// Nesting depth beyond which a type is unknown: a description may be recursive.
 const MAX_DEPTH: usize = 32;
 
-/// Types in all beyond which one is unknown: a description may double itself at every step.
+/// Total number of types beyond which one is unknown: a description may double at every level.
 const MAX_TYPES: usize = 10_000;
 
 struct Resolver<'a> {
@@ -83,7 +83,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A type that the program has made of another. One that is translated to a text is a text.
+    /// A `type` declaration of the program. One that is translated to a string is a text.
     fn new_type(&mut self, name: &str, depth: usize) -> Type {
         use pb::p4_new_type_spec::Representation;
         use pb::p4_new_type_translation::SdnType;

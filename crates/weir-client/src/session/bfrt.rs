@@ -1,4 +1,4 @@
-//! Streams of BF Runtime: subscription, digests, idle entries, ports.
+//! The stream of BF Runtime: subscription, digests, idle entries, ports.
 
 use super::Shared;
 use crate::events::{DigestList, IdleEntry, PortChange, Standing};
@@ -45,7 +45,7 @@ pub async fn hear(shared: &Arc<Shared>, message: &[u8]) {
                 _ => Standing::Primary,
             };
             let is_accepted = standing == Standing::Primary;
-            // Bindings end with the stream they began with.
+            // A binding ends with the stream on which it was made.
             if is_accepted
                 && *shared.generation.borrow() > 0
                 && let Err(error) = crate::client::bind(shared).await

@@ -1,4 +1,4 @@
-//! Streams of P4Runtime: arbitration, packets, digests, idle entries.
+//! The stream of P4Runtime: arbitration, packets, digests, idle entries.
 
 use super::Shared;
 use crate::encode::p4data;
@@ -19,7 +19,7 @@ pub fn election(id: u128) -> pb::Uint128 {
     }
 }
 
-/// The message that asks to be primary.
+/// The arbitration message.
 pub fn hello(options: &Options) -> Bytes {
     let role = (!options.role.is_empty()).then(|| pb::Role {
         name: options.role.clone(),
@@ -39,7 +39,7 @@ pub fn request(update: Request) -> Bytes {
 }
 
 pub async fn hear(shared: &Arc<Shared>, message: &[u8]) {
-    // What cannot be understood is no reason to stop listening.
+    // A malformed message does not end the stream.
     let Ok(message) = pb::StreamMessageResponse::decode(message) else {
         return;
     };
@@ -115,7 +115,7 @@ async fn digest(shared: &Arc<Shared>, list: &pb::DigestList) {
         data,
         timestamp_ns: list.timestamp,
     };
-    // The target sends again what is not acknowledged.
+    // The target repeats an unacknowledged list, so one that was not queued is not acknowledged.
     if shared.hub.digests.tell(digest.id, event).await {
         let ack = pb::DigestListAck {
             digest_id: list.digest_id,
