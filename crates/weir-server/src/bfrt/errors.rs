@@ -108,8 +108,8 @@ impl Reporter {
 /// last that failed.
 ///
 /// If they exceed `limit` bytes, the first messages are kept and later ones dropped. If that does
-/// not suffice, only the first errors are kept. If none of these is a failure, the first failure
-/// stands [alone](with_number).
+/// not suffice, only the first errors are kept. If none of these is a failure, only the first
+/// failure is sent ([`with_number`]).
 pub(crate) fn batch_status(message: &str, mut errors: Vec<pb::Error>, limit: usize) -> Status {
     let last = errors.iter().rposition(|e| e.canonical_code != 0);
     errors.truncate(last.map_or(0, |l| l + 1));

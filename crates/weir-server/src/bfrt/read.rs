@@ -185,19 +185,19 @@ impl Query {
     /// # Errors
     /// It names a missing object, or cannot be read.
     pub fn new(
-        world: &ReadContext,
+        context: &ReadContext,
         scopes: &Scopes,
         request: Option<&pb::TargetDevice>,
         given: &pb::Entity,
     ) -> Result<Self, Refusal> {
         match given.entity.as_ref() {
-            Some(Entity::TableEntry(entry)) => entries(world, scopes, request, entry),
-            Some(Entity::TableUsage(usage)) => Ok(Query::Usage(world.schema.index_of(usage.table_id)?)),
-            Some(Entity::Handle(handle)) => of_handle(world, handle),
-            Some(Entity::ObjectId(object)) => objects::find(world, object).map(|e| Query::Known(Box::new(e))),
+            Some(Entity::TableEntry(entry)) => entries(context, scopes, request, entry),
+            Some(Entity::TableUsage(usage)) => Ok(Query::Usage(context.schema.index_of(usage.table_id)?)),
+            Some(Entity::Handle(handle)) => of_handle(context, handle),
+            Some(Entity::ObjectId(object)) => objects::find(context, object).map(|e| Query::Known(Box::new(e))),
             Some(Entity::TableAttribute(attribute)) => {
-                let at = world.schema.index_of(attribute.table_id)?;
-                let found = world.attributes.read(&world.schema.tables[at], attribute)?;
+                let at = context.schema.index_of(attribute.table_id)?;
+                let found = context.attributes.read(&context.schema.tables[at], attribute)?;
                 let entity = Some(Entity::TableAttribute(found));
                 Ok(Query::Known(Box::new(pb::Entity { entity })))
             }
@@ -225,16 +225,16 @@ impl Query {
     /// The selected entry does not exist.
     pub fn read(
         &self,
-        world: &ReadContext,
+        context: &ReadContext,
         switch: &Switch,
         from: u64,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
-        let table = |at: usize| &*world.schema.tables[at];
+        let table = |at: usize| &*context.schema.tables[at];
         match self {
-            Query::Entries(entries) => entries.read(world, table(entries.at), switch, from, out),
+            Query::Entries(entries) => entries.read(context, table(entries.at), switch, from, out),
             Query::Usage(at) => {
-                let usage = objects::usage(world, table(*at), switch)?;
+                let usage = objects::usage(context, table(*at), switch)?;
                 if !matches!(table(*at).kind, Kind::Match(_)) {
                     // Tables of this kind have no count, so their entries were visited.
                     out.room.take(usage as usize / Room::LOOKS);
@@ -282,9 +282,9 @@ impl Query {
     }
 }
 
-fn of_handle(world: &ReadContext, handle: &pb::HandleId) -> Result<Query, Refusal> {
-    let at = world.schema.index_of(handle.table_id)?;
-    let table = &world.schema.tables[at];
+fn of_handle(context: &ReadContext, handle: &pb::HandleId) -> Result<Query, Refusal> {
+    let at = context.schema.index_of(handle.table_id)?;
+    let table = &context.schema.tables[at];
     let Kind::Match(match_table) = &table.kind else {
         return Err(Refusal::unsupported("entries of this table have no handles"));
     };
@@ -300,13 +300,13 @@ fn of_handle(world: &ReadContext, handle: &pb::HandleId) -> Result<Query, Refusa
 
 #[allow(deprecated, reason = "older clients")]
 fn entries(
-    world: &ReadContext,
+    context: &ReadContext,
     scopes: &Scopes,
     request: Option<&pb::TargetDevice>,
     given: &pb::TableEntry,
 ) -> Result<Query, Refusal> {
-    let at = world.schema.index_of(given.table_id)?;
-    let table = &*world.schema.tables[at];
+    let at = context.schema.index_of(given.table_id)?;
+    let table = &*context.schema.tables[at];
     scopes.check(table, given.entry_tgt.as_ref().or(request))?;
     let flags = given.table_flags.unwrap_or_default();
     let older = given.table_read_flag.unwrap_or_default();

@@ -85,7 +85,7 @@ async fn groups_have_members_of_which_some_may_be_off() {
     for port in 0..8 {
         assert_eq!(bench.answer_to_packet(13, port, 1), Some(20), "member 1 is off");
     }
-    let asked = bench.keyed(
+    let query = bench.keyed(
         "In.selector_get_member",
         vec![
             exact(
@@ -98,7 +98,7 @@ async fn groups_have_members_of_which_some_may_be_off() {
             ),
         ],
     );
-    let returned = bench.read(asked).await.expect("is read");
+    let returned = bench.read(query).await.expect("is read");
     assert_eq!(
         number(&returned[0], bench.field("In.selector_get_member", "$ACTION_MEMBER_ID")),
         2

@@ -24,14 +24,14 @@ impl Entries {
     /// Reads a portion from a position on. Returns the position to continue at.
     pub(super) fn read(
         &self,
-        world: &ReadContext,
+        context: &ReadContext,
         table: &Table,
         switch: &Switch,
         from: u64,
         out: &mut Portion,
     ) -> Result<Option<u64>, Refusal> {
         match &table.kind {
-            Kind::Match(match_table) => self.match_entries(world, (table, match_table), switch, from, out),
+            Kind::Match(match_table) => self.match_entries(context, (table, match_table), switch, from, out),
             Kind::Array(resources) => self.cells((table, resources), switch, from, out),
             Kind::Parameter(resources) => {
                 let fields = resources.read(switch, 0, &table.data, &self.fields)?;
@@ -68,7 +68,7 @@ impl Entries {
                 Ok(None)
             }
             Kind::PortMetadata => self.port_metadata(table, switch, from, out),
-            Kind::Fixed(fixed) => self.fixed((world, *fixed), table, switch, from, out),
+            Kind::Fixed(fixed) => self.fixed((context, *fixed), table, switch, from, out),
         }
     }
 
@@ -96,7 +96,7 @@ impl Entries {
 
     fn match_entries(
         &self,
-        world: &ReadContext,
+        context: &ReadContext,
         (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         from: u64,
@@ -106,7 +106,7 @@ impl Entries {
         match &self.which {
             Selection::Entry(which) => {
                 let entry = state.get(which).map_err(weir_switch::ControlError::from)?;
-                let message = self.entry(world, (table, match_table), switch, entry)?;
+                let message = self.entry(context, (table, match_table), switch, entry)?;
                 out.push(Entity::TableEntry(message));
                 return Ok(None);
             }
@@ -121,7 +121,7 @@ impl Entries {
                         continue;
                     }
                     let message = || {
-                        self.entry(world, (table, match_table), switch, entry)
+                        self.entry(context, (table, match_table), switch, entry)
                             .map(Entity::TableEntry)
                     };
                     match &mut layout {
@@ -154,7 +154,7 @@ impl Entries {
 
     fn entry(
         &self,
-        world: &ReadContext,
+        context: &ReadContext,
         (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         entry: &Entry,
@@ -184,7 +184,7 @@ impl Entries {
                     .resources
                     .read(switch, entry.handle.get().into(), &table.data, &self.fields)?,
             );
-            fields.extend(self.idle(world, (table, match_table), switch, entry));
+            fields.extend(self.idle(context, (table, match_table), switch, entry));
         }
         Ok(self.table_entry(table, Some(key), Some(data(action_id, fields))))
     }
@@ -198,7 +198,7 @@ impl Entries {
     /// The time to live and the hit state of an entry.
     fn idle(
         &self,
-        world: &ReadContext,
+        context: &ReadContext,
         (table, match_table): (&Table, &MatchTable),
         switch: &Switch,
         entry: &Entry,
@@ -212,7 +212,7 @@ impl Entries {
         let active_ns = if ttl > 0 {
             ttl
         } else {
-            world.attributes.query_interval_ns(table.id)
+            context.attributes.query_interval_ns(table.id)
         };
         let left = if self.from_hw { ttl.saturating_sub(elapsed) } else { ttl };
         let fields = table.data.iter().filter(|f| self.selects(f.id));
@@ -414,7 +414,7 @@ impl Entries {
 
     fn fixed(
         &self,
-        (world, kind): (&ReadContext, Fixed),
+        (context, kind): (&ReadContext, Fixed),
         table: &Table,
         switch: &Switch,
         from: u64,
@@ -422,8 +422,8 @@ impl Entries {
     ) -> Result<Option<u64>, Refusal> {
         let source = Source {
             switch,
-            ports: &world.ports,
-            cpu_port: world.cpu_port,
+            ports: &context.ports,
+            cpu_port: context.cpu_port,
             pipe: self.pipe,
         };
         if matches!(self.which, Selection::Default) && !table.keys.is_empty() {

@@ -11,10 +11,10 @@ use weir_proto::bfrt_proto::object_id::{LearnObject, Object, TableObject};
 use weir_switch::Switch;
 
 /// Finds the id of a named object.
-pub(super) fn find(world: &ReadContext, requested: &pb::ObjectId) -> Result<pb::Entity, Refusal> {
+pub(super) fn find(context: &ReadContext, requested: &pb::ObjectId) -> Result<pb::Entity, Refusal> {
     let id = match &requested.object {
-        Some(Object::TableObject(object)) => in_table(world, object)?,
-        Some(Object::LearnObject(object)) => in_learn(world, object)?,
+        Some(Object::TableObject(object)) => in_table(context, object)?,
+        Some(Object::LearnObject(object)) => in_learn(context, object)?,
         None => return Err(Refusal::malformed("the object is missing")),
     };
     Ok(pb::Entity {
@@ -29,8 +29,8 @@ fn unknown(what: &str, name: &str) -> Refusal {
     Refusal::not_found(format!("there is no {what} `{name}`"))
 }
 
-fn in_table(world: &ReadContext, object: &TableObject) -> Result<u32, Refusal> {
-    let table = world.schema.table_named(&object.table_name);
+fn in_table(context: &ReadContext, object: &TableObject) -> Result<u32, Refusal> {
+    let table = context.schema.table_named(&object.table_name);
     let table = table.ok_or_else(|| unknown("table", &object.table_name))?;
     match &object.names {
         None => Ok(table.id),
@@ -57,8 +57,8 @@ fn in_table(world: &ReadContext, object: &TableObject) -> Result<u32, Refusal> {
     }
 }
 
-fn in_learn(world: &ReadContext, object: &LearnObject) -> Result<u32, Refusal> {
-    let learn = world.schema.learns.iter().find(|l| l.name == object.learn_name);
+fn in_learn(context: &ReadContext, object: &LearnObject) -> Result<u32, Refusal> {
+    let learn = context.schema.learns.iter().find(|l| l.name == object.learn_name);
     let learn = learn.ok_or_else(|| unknown("digest", &object.learn_name))?;
     match &object.data_field_name {
         None => Ok(learn.id),
@@ -70,7 +70,7 @@ fn in_learn(world: &ReadContext, object: &LearnObject) -> Result<u32, Refusal> {
 }
 
 /// The number of entries in a table.
-pub(super) fn usage(world: &ReadContext, table: &Table, switch: &Switch) -> Result<u32, Refusal> {
+pub(super) fn usage(context: &ReadContext, table: &Table, switch: &Switch) -> Result<u32, Refusal> {
     let profile = |id| switch.state().profile(id);
     let count = match &table.kind {
         Kind::Match(match_table) => switch.table_state(match_table.table)?.table.len(),
@@ -84,8 +84,8 @@ pub(super) fn usage(world: &ReadContext, table: &Table, switch: &Switch) -> Resu
         Kind::Fixed(fixed) => {
             let source = Source {
                 switch,
-                ports: &world.ports,
-                cpu_port: world.cpu_port,
+                ports: &context.ports,
+                cpu_port: context.cpu_port,
                 pipe: None,
             };
             fixed::read(*fixed, table, None, 0, &source)?.places.count()

@@ -32,7 +32,7 @@ const MESSAGE_BYTES: usize = 1 << 20;
 
 /// The resolved entities of a request.
 struct Queries {
-    world: ReadContext,
+    context: ReadContext,
     queries: Vec<Result<Query, Refusal>>,
     differ: bool,
     chunk: usize,
@@ -41,18 +41,18 @@ struct Queries {
 impl Queries {
     fn new(shared: &Shared, pipeline: &Pipeline, request: &pb::ReadRequest) -> Result<Self, Refusal> {
         let addressed = shared.addressed(pipeline, &request.p4_name, request.client_id)?;
-        let world = shared.read_context(&addressed.program);
+        let context = shared.read_context(&addressed.program);
         let scopes = shared.scopes();
         let queries = request.entities.iter().map(|entity| {
             if addressed.is_shared {
-                only_device(&world, entity)?;
+                only_device(&context, entity)?;
             }
-            Query::new(&world, &scopes, request.target.as_ref(), entity)
+            Query::new(&context, &scopes, request.target.as_ref(), entity)
         });
         let queries: Vec<Result<Query, Refusal>> = queries.collect();
-        let differ = queries.iter().flatten().any(|q| q.differs_by_replica(&world.schema));
+        let differ = queries.iter().flatten().any(|q| q.differs_by_replica(&context.schema));
         Ok(Queries {
-            world,
+            context,
             queries,
             differ,
             chunk: shared.config.read_chunk,
@@ -75,7 +75,7 @@ impl reading::Queries for Queries {
     fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
         let mut portion = Portion::new(self.chunk);
         let read = |number: usize, place, portion: &mut Portion| match &self.queries[number] {
-            Ok(query) => query.read(&self.world, switch, place, portion),
+            Ok(query) => query.read(&self.context, switch, place, portion),
             Err(refusal) => Err(refusal.clone()),
         };
         let (refused, next) = reading::each(from, end, &mut portion, read);
@@ -88,12 +88,12 @@ impl reading::Queries for Queries {
     }
 
     fn merge(&self, whole: &mut Vec<ReadItem>, other: &[ReadItem]) {
-        read::merge(&self.world.schema, whole, other);
+        read::merge(&self.context.schema, whole, other);
     }
 }
 
 /// Checks that an entity addresses a table of the device.
-fn only_device(world: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> {
+fn only_device(context: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> {
     let table = match &entity.entity {
         Some(Entity::TableEntry(e)) => e.table_id,
         Some(Entity::TableUsage(e)) => e.table_id,
@@ -101,7 +101,7 @@ fn only_device(world: &ReadContext, entity: &pb::Entity) -> Result<(), Refusal> 
         Some(Entity::Handle(e)) => e.table_id,
         _ => return Ok(()),
     };
-    match world.schema.table(table)?.kind {
+    match context.schema.table(table)?.kind {
         Kind::Fixed(_) => Ok(()),
         _ => Err(Refusal::not_found("`$SHARED` has only the tables of the device")),
     }
@@ -148,7 +148,7 @@ fn entity_error(
         Some(Entity::Handle(e)) => ("Table Handle get failed", e.table_id),
         _ => ("Read failed", 0),
     };
-    let table = queries.world.schema.table(table).map_or("", |t| t.name.as_str());
+    let table = queries.context.schema.table(table).map_or("", |t| t.name.as_str());
     reporter.error(what, table, refusal)
 }
 
