@@ -1,13 +1,15 @@
-//! How much may wait for a stream whose client reads slowly.
+//! Back-pressure of a stream: which messages are dropped when its client reads slowly.
+//!
+//! Packets, notifications and digest lists may be dropped; answers of arbitration may not.
 
 use tokio::sync::mpsc::Sender;
 
-/// Places of a stream's queue that are kept for what must not be lost.
+/// Places of a stream's queue that are reserved for messages that must not be dropped.
 pub(crate) const RESERVED: usize = 16;
-/// Messages in a stream's queue beyond which no list of digests is added: each may take a megabyte.
+/// Beyond this many queued messages no digest list is added: each may take a megabyte.
 pub(crate) const LISTS: usize = 16;
 
-/// What a message that may be lost is.
+/// The size class of a message that may be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     /// A packet or a notification.
@@ -16,7 +18,7 @@ pub(crate) enum Size {
     List,
 }
 
-/// Whether a message that may be lost is added to a stream's queue.
+/// Whether a message that may be dropped is added to a stream's queue.
 pub(crate) fn has_room<T>(queue: &Sender<T>, size: Size) -> bool {
     let room = queue.capacity();
     let waiting = queue.max_capacity() - room;

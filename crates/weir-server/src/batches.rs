@@ -1,44 +1,47 @@
-//! How many updates of large batches there are at a time: what is made of each takes hundreds of
-//! bytes, of two on the wire.
+//! The budget of large batches: how many updates of them are decoded at a time.
+//!
+//! A decoded update takes hundreds of bytes where the wire has two. Batches wait here, in order of
+//! arrival, before any update is decoded. Small batches are not counted.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Updates from which on a batch is large.
+/// A batch of this many updates or more is large.
 const LARGE: usize = 1 << 12;
 
-/// Updates of all large batches at a time. A batch may have more while no other such one is there.
+/// Updates of all large batches at a time. One batch with more may run beside them, alone of its
+/// kind.
 const UPDATES: usize = 1 << 17;
 
-/// The large batches of a device.
+/// The budget of a device.
 #[derive(Debug)]
-pub(crate) struct Batches {
+pub(crate) struct BatchBudget {
     /// A permit for each update.
     large: Semaphore,
-    /// One for the batch that has more.
-    very_large: Semaphore,
+    /// One permit, for a batch of more than [`UPDATES`].
+    oversized: Semaphore,
 }
 
-/// The room that a batch has, until all of it is told.
-pub(crate) type Room<'a> = SemaphorePermit<'a>;
+/// A batch's share of the budget, held until its answer is complete.
+pub(crate) type BatchPermit<'a> = SemaphorePermit<'a>;
 
-impl Default for Batches {
+impl Default for BatchBudget {
     fn default() -> Self {
-        Batches {
+        BatchBudget {
             large: Semaphore::new(UPDATES),
-            very_large: Semaphore::new(1),
+            oversized: Semaphore::new(1),
         }
     }
 }
 
-impl Batches {
-    /// Waits until there is room for a batch of so many updates beside the other large ones, if it
-    /// is large. In the order in which they came, and before anything is made of the updates.
-    pub async fn room(&self, updates: usize) -> Option<Room<'_>> {
-        // Neither is ever closed.
+impl BatchBudget {
+    /// Waits, in order of arrival, until the budget allows a batch of `updates`. Small batches need
+    /// no permit: `None`.
+    pub async fn admit(&self, updates: usize) -> Option<BatchPermit<'_>> {
+        // Neither semaphore is ever closed.
         match updates {
             0..LARGE => None,
             LARGE..=UPDATES => self.large.acquire_many(updates as u32).await.ok(),
-            _ => self.very_large.acquire().await.ok(),
+            _ => self.oversized.acquire().await.ok(),
         }
     }
 }
@@ -49,18 +52,18 @@ mod tests {
     use crate::testing::now;
 
     #[test]
-    fn large_batches_have_so_many_updates_together_and_small_ones_wait_for_none() {
-        let batches = Batches::default();
-        let half = now(batches.room(UPDATES / 2));
-        let other = now(batches.room(UPDATES / 2));
+    fn large_batches_share_a_budget_and_small_ones_need_no_permit() {
+        let budget = BatchBudget::default();
+        let half = now(budget.admit(UPDATES / 2));
+        let other = now(budget.admit(UPDATES / 2));
         assert!(half.is_some() && other.is_some());
-        assert!(now(batches.room(LARGE)).is_none());
-        assert!(now(batches.room(LARGE - 1)).is_some_and(|room| room.is_none()));
-        // One of those with more has its own.
-        let more = now(batches.room(UPDATES + 1));
-        assert!(more.is_some() && now(batches.room(UPDATES * 9)).is_none());
-        drop((half, more));
-        assert!(now(batches.room(UPDATES / 2)).is_some());
-        assert!(now(batches.room(UPDATES * 9)).is_some());
+        assert!(now(budget.admit(LARGE)).is_none());
+        assert!(now(budget.admit(LARGE - 1)).is_some_and(|permit| permit.is_none()));
+        // An oversized batch has a permit of its own.
+        let oversized = now(budget.admit(UPDATES + 1));
+        assert!(oversized.is_some() && now(budget.admit(UPDATES * 9)).is_none());
+        drop((half, oversized));
+        assert!(now(budget.admit(UPDATES / 2)).is_some());
+        assert!(now(budget.admit(UPDATES * 9)).is_some());
     }
 }

@@ -1,4 +1,7 @@
-//! How often each RPC was called, with what outcome, and how long it took.
+//! Metrics of RPCs: calls and time per service, method and gRPC status.
+//!
+//! [`CountingLayer`] wraps every server. Time is measured until the answer starts, not until a
+//! stream ends.
 
 use crate::device::lock;
 use std::collections::BTreeMap;
@@ -9,14 +12,14 @@ use std::time::Instant;
 use tonic::Code;
 use tonic::codegen::http;
 
-/// Services, with the methods that the other does not have; calls of others are [`OTHER`], so that
-/// nobody makes up names.
+/// Path prefixes and services, with the methods that only this service has. All other paths are
+/// counted as [`OTHER`], so that clients cannot create labels.
 const KNOWN: [(&str, &str, &[&str]); 2] = [
     ("/p4.v1.P4Runtime/", "P4Runtime", &["Capabilities"]),
     ("/bfrt_proto.BfRuntime/", "BfRuntime", &[]),
 ];
 
-/// The methods of both.
+/// The methods that both services have.
 const METHODS: [&str; 5] = [
     "Write",
     "Read",
@@ -25,7 +28,7 @@ const METHODS: [&str; 5] = [
     "StreamChannel",
 ];
 
-/// What calls of something else are counted as.
+/// The label of calls of unknown services and methods.
 const OTHER: (&str, &str) = ("other", "other");
 
 /// Calls of one method with one outcome.
@@ -35,7 +38,7 @@ pub struct CallCount {
     pub service: &'static str,
     /// The method.
     pub method: &'static str,
-    /// The outcome; of RPCs with a stream of answers that with which it began.
+    /// The status; of streaming RPCs the one with which the stream began.
     pub code: Code,
     /// How many.
     pub calls: u64,
@@ -46,7 +49,7 @@ pub struct CallCount {
 /// Calls and their time in ns, by service, method and code.
 type Tallies = BTreeMap<(&'static str, &'static str, i32), (u64, u64)>;
 
-/// Counts calls. Clones count together.
+/// The counters. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls(Arc<Mutex<Tallies>>);
 
@@ -81,11 +84,11 @@ fn known(path: &str) -> (&'static str, &'static str) {
     found.unwrap_or(OTHER)
 }
 
-/// Has the calls of a server counted.
+/// The layer that counts the calls of a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Counting(pub Calls);
+pub(crate) struct CountingLayer(pub Calls);
 
-impl<S> tower_layer::Layer<S> for Counting {
+impl<S> tower_layer::Layer<S> for CountingLayer {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Counted<S> {
@@ -96,7 +99,7 @@ impl<S> tower_layer::Layer<S> for Counting {
     }
 }
 
-/// A server whose calls are counted.
+/// A service whose calls are counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted<S> {
     inner: S,

@@ -1,8 +1,14 @@
-//! Connections that come in: no more than a server takes, and none of peers that are not there any
-//! more.
+//! Accepted connections: their limit, their timeouts, and the batching of small writes.
+//!
+//! [`Incoming`] accepts connections. Beyond the limit, the connection without a request for longest
+//! is closed. [`Connection`] wraps a socket: it fails if the peer is silent or accepts no bytes for
+//! too long, and it delays small answers so that several are written by one system call.
+//!
+//! Requests are counted per peer in [`crate::peers`]; message sizes are limited in
+//! [`crate::receiving`].
 
 use crate::device::lock;
-use crate::peers::{Peer, Peers, Place};
+use crate::peers::{ConnectionSlot, Peer, Peers};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
@@ -16,47 +22,46 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
-/// How long a server that cannot accept waits, most often for a file descriptor: it would ask again
-/// and again.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long a server waits after a failed accept, most often for lack of file descriptors.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// How long a peer may take to answer a ping.
-pub(crate) const ANSWER: Duration = Duration::from_secs(20);
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Bytes that are written at once; fewer wait for others. Of answers without contents some fifteen:
-/// with few, writing costs more than all else, and where it is most of what a client has in flight,
-/// client and server wait for each other in turns (docs/performance.md).
-const ENOUGH: usize = 640;
+/// Writes of this many bytes or more are not delayed: some fifteen answers without contents. With a
+/// lower limit the system calls cost more than everything else. With a higher one most of a
+/// client's requests in flight wait here, so that client and server idle alternately
+/// (docs/performance.md).
+const UNDELAYED: usize = 640;
 
-/// Bytes of a piece that is written at once: the transport sends no other answer along with
-/// contents from 256 bytes on.
-const PIECE: usize = 256;
+/// A vectored write whose last piece has this many bytes or more is not delayed: the transport does
+/// not combine such contents with other answers.
+const UNDELAYED_PIECE: usize = 256;
 
-/// How many connections a server takes, and how long each may be silent.
+/// The limits of a server's connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Connections at a time.
     pub most: usize,
-    /// How long a peer may take until it speaks the server's protocol, whatever bytes come
-    /// meanwhile.
+    /// How long a peer may take until it has sent valid protocol, whatever bytes it sends.
     pub first: Duration,
-    /// How long a peer may be silent then. Pings make those talk that are there.
+    /// How long a peer may be silent then. Live peers answer pings.
     pub silence: Duration,
 }
 
 impl Bounds {
-    /// Those of a server that pings peers which have been silent for so long.
+    /// The limits of a server that pings peers after a silence of `after`.
     pub fn pinging(most: usize, after: Duration) -> Self {
         Bounds {
             most,
             first: after,
-            silence: after.saturating_add(ANSWER),
+            silence: after.saturating_add(PING_TIMEOUT),
         }
     }
 }
 
-/// Connections of which a server may have so many: other servers and the devices of a switch need
-/// files, too.
+/// `most`, or less if the process may open few files. Other servers and the devices of the switch
+/// need file descriptors, too.
 fn affordable(most: usize) -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     match open_files(&limits) {
@@ -65,13 +70,13 @@ fn affordable(most: usize) -> usize {
     }
 }
 
-/// The limit of open files that is in force, from the text of the kernel.
+/// The soft limit of open files, from the text of /proc/self/limits.
 fn open_files(limits: &str) -> Option<usize> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Where connections are taken.
+/// A listening socket.
 pub(crate) trait Accept {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Unpin;
@@ -84,8 +89,8 @@ impl Accept for TcpListener {
 
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         let (stream, _) = ready!(TcpListener::poll_accept(self, context))?;
-        // Without the option, answers and windows wait for the client's acknowledgements. One that
-        // has gone already is told of elsewhere.
+        // Without TCP_NODELAY, answers and window updates wait for the client's acknowledgements.
+        // If the peer has left already, the next read or write fails.
         let _ = stream.set_nodelay(true);
         Poll::Ready(Ok(stream))
     }
@@ -100,20 +105,19 @@ impl Accept for UnixListener {
     }
 }
 
-/// Waits for a place.
-type Permit = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+/// Waits for a free connection slot.
+type PendingPermit = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
-/// Connections as they come. For one beyond the limit that is ended which has had no request for
-/// longest; where all have one, it is closed at once itself. So nobody is kept out by connections
-/// that do nothing.
+/// Accepts connections. For a connection beyond the limit, the one without a request for longest is
+/// closed. If all have a request, the new one is closed. So idle connections keep no client out.
 pub(crate) struct Incoming<L: Accept> {
     listener: L,
     free: Arc<Semaphore>,
     peers: Arc<Peers>,
     bounds: Bounds,
     pause: Option<Pin<Box<Sleep>>>,
-    /// One for which another one is being ended.
-    next: Option<(L::Io, Permit)>,
+    /// An accepted connection that waits until another one is closed.
+    waiting: Option<(L::Io, PendingPermit)>,
 }
 
 impl<L: Accept> Incoming<L> {
@@ -125,16 +129,16 @@ impl<L: Accept> Incoming<L> {
             peers: Arc::default(),
             bounds,
             pause: None,
-            next: None,
+            waiting: None,
         }
     }
 
-    /// The next connection that is taken.
+    /// The next connection that is admitted.
     pub fn poll_connection(&mut self, context: &mut Context<'_>) -> Poll<Connection<L::Io>> {
         loop {
-            if let Some((_, permit)) = &mut self.next {
+            if let Some((_, permit)) = &mut self.waiting {
                 let permit = ready!(permit.as_mut().poll(context));
-                if let (Some((io, _)), Ok(permit)) = (self.next.take(), permit) {
+                if let (Some((io, _)), Ok(permit)) = (self.waiting.take(), permit) {
                     return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds));
                 }
             }
@@ -145,14 +149,14 @@ impl<L: Accept> Incoming<L> {
             match ready!(self.listener.poll_accept(context)) {
                 Ok(io) => match Arc::clone(&self.free).try_acquire_owned() {
                     Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds)),
-                    Err(_) if self.peers.make_room() => {
-                        self.next = Some((io, Box::pin(Arc::clone(&self.free).acquire_owned())));
+                    Err(_) if self.peers.evict_idle() => {
+                        self.waiting = Some((io, Box::pin(Arc::clone(&self.free).acquire_owned())));
                     }
                     Err(_) => {}
                 },
-                // The peer has gone before it was let in.
+                // The peer has left before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(_) => self.pause = Some(Box::pin(sleep(PAUSE))),
+                Err(_) => self.pause = Some(Box::pin(sleep(ACCEPT_RETRY))),
             }
         }
     }
@@ -166,154 +170,154 @@ impl<L: Accept + Unpin> Stream for Incoming<L> {
     }
 }
 
-/// A connection, which ends when its peer is silent for too long, or another one needs its place.
+/// A connection. It fails when its peer is silent for too long, or when it is evicted.
 #[derive(Debug)]
 pub(crate) struct Connection<I> {
     io: I,
     silence: Duration,
-    /// When the peer must have said something.
-    until: Pin<Box<Sleep>>,
-    /// Whether it has since the last time. To set a clock for each read would cost more.
-    has_spoken: bool,
-    /// What the server greets its peer with is sent.
+    /// The end of the current interval, in which the peer must send something.
+    read_deadline: Pin<Box<Sleep>>,
+    /// Whether it has done so. A timer reset for every read would cost more.
+    has_read: bool,
+    /// Whether the server's HTTP/2 preface was flushed.
     has_greeted: bool,
-    is_over: bool,
-    /// Holds back what is written.
-    gate: Arc<Gate>,
-    /// When a peer that takes nothing must have taken something.
-    stuck: Option<Pin<Box<Sleep>>>,
-    place: Place,
+    is_evicted: bool,
+    /// Delays small writes.
+    gate: Arc<WriteGate>,
+    /// Set while the peer accepts no bytes: the time by which it must.
+    write_deadline: Option<Pin<Box<Sleep>>>,
+    slot: ConnectionSlot,
 }
 
-/// Holds back what a connection writes until the runtime has run everybody else who was ready.
+/// Delays a connection's writes until the runtime has run all other tasks that were ready.
 #[derive(Debug, Default)]
-struct Gate(Mutex<Gathering>);
+struct WriteGate(Mutex<GateState>);
 
-/// What a [`Gate`] does.
 #[derive(Debug, Default)]
-struct Gathering {
-    state: Holding,
-    /// The runtime will call.
-    is_asked: bool,
+struct GateState {
+    write: DelayedWrite,
+    /// The runtime will wake the gate.
+    is_scheduled: bool,
 }
 
-/// Whether there is something to write.
+/// The write that a [`WriteGate`] delays.
 #[derive(Debug, Default)]
-enum Holding {
-    /// No.
+enum DelayedWrite {
+    /// There is no write.
     #[default]
     Nothing,
-    /// It waits, and so does the connection.
-    Back(Waker),
-    /// It may be written.
+    /// The write is delayed; this wakes the connection.
+    Delayed(Waker),
+    /// The write may proceed.
     Open,
 }
 
-impl Gate {
-    /// Ready once it is open.
+impl WriteGate {
+    /// Ready once the write may proceed.
     fn poll_open(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut gathering = lock(&self.0);
-        match &mut gathering.state {
-            Holding::Open => return Poll::Ready(()),
-            Holding::Back(waker) => waker.clone_from(context.waker()),
-            state => *state = Holding::Back(context.waker().clone()),
+        let mut state = lock(&self.0);
+        match &mut state.write {
+            DelayedWrite::Open => return Poll::Ready(()),
+            DelayedWrite::Delayed(waker) => waker.clone_from(context.waker()),
+            write => *write = DelayedWrite::Delayed(context.waker().clone()),
         }
-        let was_asked = std::mem::replace(&mut gathering.is_asked, true);
-        drop(gathering);
-        if !was_asked {
-            // The runtime keeps the waker until nobody else is ready, or many have run; the future
-            // itself is of no further use.
+        let was_scheduled = std::mem::replace(&mut state.is_scheduled, true);
+        drop(state);
+        if !was_scheduled {
+            // `yield_now` defers the waker until no other task is ready, or many have run. The
+            // future itself is not needed any more.
             let waker = Waker::from(Arc::clone(self));
             let _ = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
         }
         Poll::Pending
     }
 
-    /// Something was written, or is to be as soon as the peer takes it.
-    fn note(&self, is_written: bool) {
-        lock(&self.0).state = match is_written {
-            true => Holding::Nothing,
-            false => Holding::Open,
+    /// Notes the result of a write. A write that the socket did not accept is not delayed again.
+    fn after_write(&self, is_written: bool) {
+        lock(&self.0).write = match is_written {
+            true => DelayedWrite::Nothing,
+            false => DelayedWrite::Open,
         };
     }
 }
 
-impl Wake for Gate {
+impl Wake for WriteGate {
     fn wake(self: Arc<Self>) {
-        let mut gathering = lock(&self.0);
-        gathering.is_asked = false;
-        match std::mem::take(&mut gathering.state) {
-            Holding::Back(connection) => {
-                gathering.state = Holding::Open;
-                drop(gathering);
+        let mut state = lock(&self.0);
+        state.is_scheduled = false;
+        match std::mem::take(&mut state.write) {
+            DelayedWrite::Delayed(connection) => {
+                state.write = DelayedWrite::Open;
+                drop(state);
                 connection.wake();
             }
-            before => gathering.state = before,
+            before => state.write = before,
         }
     }
 }
 
 impl<I> Connection<I> {
-    fn new(io: I, place: Place, bounds: Bounds) -> Self {
+    fn new(io: I, slot: ConnectionSlot, bounds: Bounds) -> Self {
         Connection {
             io,
             silence: bounds.silence,
-            until: Box::pin(sleep(bounds.first)),
-            has_spoken: false,
+            read_deadline: Box::pin(sleep(bounds.first)),
+            has_read: false,
             has_greeted: false,
-            is_over: false,
+            is_evicted: false,
             gate: Arc::default(),
-            stuck: None,
-            place,
+            write_deadline: None,
+            slot,
         }
     }
 
-    /// Who is at the other end.
+    /// The peer.
     pub fn peer(&self) -> &Arc<Peer> {
-        &self.place.peer
+        &self.slot.peer
     }
 
-    /// Fails once another one needs the place. To be asked before all else: a peer that takes
-    /// nothing keeps the server from reading.
-    fn check_place(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        self.is_over = self.is_over || Pin::new(&mut self.place.ended).poll(context).is_ready();
-        match self.is_over {
+    /// Fails once the connection was evicted. Checked on writes as well as reads: while a peer
+    /// accepts no bytes, the server does not read.
+    fn check_evicted(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.is_evicted = self.is_evicted || Pin::new(&mut self.slot.evicted).poll(context).is_ready();
+        match self.is_evicted {
             true => Err(io::ErrorKind::ConnectionAborted.into()),
             false => Ok(()),
         }
     }
 
-    /// The server wants to write so many bytes, which may have to go `alone`: after its greeting it
-    /// does so only to who has said the protocol's first words.
+    /// Ready when `bytes` may be written; `alone`: they cannot be combined with others.
     ///
-    /// Requests that came together are answered one after the other, and each wakes the connection,
-    /// which the runtime runs before the next of them: every answer or two would be a write of its
-    /// own, the most expensive part of a short request. So the connection writes once there is
-    /// [enough](ENOUGH), or the others who were ready have run. The layers above (HTTP/2, transport
-    /// security) may ask several times before they wait.
-    fn poll_answer(&mut self, context: &mut Context<'_>, bytes: usize, alone: bool) -> Poll<io::Result<()>> {
-        self.check_place(context)?;
+    /// Behind its preface the server writes only to peers that have sent valid protocol, so this
+    /// also confirms the peer's protocol.
+    ///
+    /// Each of several requests that arrived together wakes the connection when it is answered, and
+    /// the runtime runs the connection before the next request. Every answer or two would cost a
+    /// system call, the most expensive part of a short request. So a write is delayed until there
+    /// are [`UNDELAYED`] bytes, or until all other ready tasks have run. The layers above (HTTP/2,
+    /// TLS) may poll several times before they wait.
+    fn poll_may_write(&mut self, context: &mut Context<'_>, bytes: usize, alone: bool) -> Poll<io::Result<()>> {
+        self.check_evicted(context)?;
         if self.has_greeted {
-            self.place.peer.know();
+            self.slot.peer.confirm_protocol();
         }
-        match alone || bytes >= ENOUGH {
+        match alone || bytes >= UNDELAYED {
             true => Poll::Ready(Ok(())),
             false => self.gate.poll_open(context).map(Ok),
         }
     }
 
-    /// Notes what has become of a write; ends the connection of a peer that takes nothing for too
-    /// long. The transport does not ask such a peer whether it is there, for it cannot write that
-    /// either.
-    fn written(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.gate.note(written.is_ready());
+    /// Notes the result of a write. Fails if the peer has accepted no bytes for too long: the
+    /// transport cannot send such a peer a ping.
+    fn after_write(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.gate.after_write(written.is_ready());
         if written.is_ready() {
-            self.stuck = None;
+            self.write_deadline = None;
             return written;
         }
         let silence = self.silence;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(silence)));
-        ready!(stuck.as_mut().poll(context));
+        let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(silence)));
+        ready!(deadline.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -321,33 +325,33 @@ impl<I> Connection<I> {
 impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        this.check_place(context)?;
+        this.check_evicted(context)?;
         if let Poll::Ready(read) = Pin::new(&mut this.io).poll_read(context, buf) {
-            this.has_spoken = true;
+            this.has_read = true;
             return Poll::Ready(read);
         }
         loop {
-            ready!(this.until.as_mut().poll(context));
-            if !this.has_spoken || !this.place.peer.is_known() {
+            ready!(this.read_deadline.as_mut().poll(context));
+            if !this.has_read || !this.slot.peer.is_confirmed() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            this.has_spoken = false;
-            this.until.as_mut().reset(Instant::now() + this.silence);
+            this.has_read = false;
+            this.read_deadline.as_mut().reset(Instant::now() + this.silence);
         }
     }
 }
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_answer(context, buf.len(), false))?;
+        ready!(self.poll_may_write(context, buf.len(), false))?;
         let written = Pin::new(&mut self.io).poll_write(context, buf);
-        self.written(context, written)
+        self.after_write(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(context))?;
-        // Before that, what is written is about transport security.
-        self.has_greeted = self.place.peer.is_secure();
+        // Earlier writes belong to the TLS handshake.
+        self.has_greeted = self.slot.peer.has_handshake();
         Poll::Ready(Ok(()))
     }
 
@@ -361,10 +365,10 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let bytes = bufs.iter().map(|b| b.len()).sum();
-        let alone = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= PIECE);
-        ready!(self.poll_answer(context, bytes, alone))?;
+        let alone = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= UNDELAYED_PIECE);
+        ready!(self.poll_may_write(context, bytes, alone))?;
         let written = Pin::new(&mut self.io).poll_write_vectored(context, bufs);
-        self.written(context, written)
+        self.after_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -375,11 +379,10 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
 impl<I> Connected for Connection<I> {
     type ConnectInfo = Arc<Peer>;
 
-    /// The transport asks once what it has to know of a connection: when this is as secure as it is
-    /// to be.
+    /// The transport calls this once, after the TLS handshake if there is one.
     fn connect_info(&self) -> Arc<Peer> {
-        self.place.peer.secure();
-        Arc::clone(&self.place.peer)
+        self.slot.peer.finish_handshake();
+        Arc::clone(&self.slot.peer)
     }
 }
 
@@ -410,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_all_have_requests_further_connections_are_closed_and_a_place_is_given_on() {
+    async fn new_connections_are_closed_while_all_others_have_requests() {
         let mut incoming = listening(1).await;
         let address = incoming.listener.local_addr().expect("an address");
         let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
@@ -426,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_without_a_request_for_longest_makes_room() {
+    async fn the_connection_without_a_request_for_longest_is_evicted() {
         let mut incoming = listening(3).await;
         let address = incoming.listener.local_addr().expect("an address");
         let mut peers = Vec::new();
@@ -449,7 +452,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_is_silent_for_too_long_is_gone() {
+    async fn a_silent_peer_is_disconnected() {
         let mut incoming = listening(9).await;
         let address = incoming.listener.local_addr().expect("an address");
         let _silent = TcpStream::connect(address).await.expect("the kernel takes it");
@@ -459,23 +462,23 @@ mod tests {
         let mut speaking = TcpStream::connect(address).await.expect("the kernel takes it");
         speaking.write_all(b"a").await.expect("is sent");
         let mut connection = next(&mut incoming).await;
-        connection.peer().know();
+        connection.peer().confirm_protocol();
         assert_eq!(connection.read(&mut [0]).await.expect("has come"), 1);
         let read = connection.read(&mut [0]).await;
         assert_eq!(read.expect_err("nothing more").kind(), io::ErrorKind::TimedOut);
     }
 
-    /// A connection whose peer has room for so many bytes.
-    fn with_room(bytes: usize) -> (Connection<DuplexStream>, DuplexStream) {
+    /// A connection whose peer buffers this many bytes.
+    fn with_buffer(bytes: usize) -> (Connection<DuplexStream>, DuplexStream) {
         let (io, other) = tokio::io::duplex(bytes);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
-        let place = Arc::<Peers>::default().enter(permit);
+        let slot = Arc::<Peers>::default().enter(permit);
         let bounds = Bounds::pinging(9, Duration::from_secs(30));
-        (Connection::new(io, place, bounds), other)
+        (Connection::new(io, slot, bounds), other)
     }
 
-    /// Asks twice each time that it is woken, as layers above do. What it writes, and how often it
-    /// is woken until then.
+    /// Polls twice each time that it is woken, as the layers above do. Returns the result of the
+    /// write, and how often it was woken.
     async fn write(connection: &mut Connection<DuplexStream>, text: &[u8]) -> (io::Result<usize>, usize) {
         let mut woken = 0;
         let written = poll_fn(|context| {
@@ -489,8 +492,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_bytes_wait_until_others_have_run_and_many_do_not() {
-        let (mut connection, mut other) = with_room(1 << 20);
+    async fn few_bytes_wait_for_other_tasks_and_many_do_not() {
+        let (mut connection, mut other) = with_buffer(1 << 20);
         let answers = Arc::new(AtomicUsize::new(0));
         let answering = Arc::clone(&answers);
         let others: Vec<_> = (0..5)
@@ -502,9 +505,9 @@ mod tests {
         let (written, woken) = write(&mut connection, b"few").await;
         assert_eq!((written.expect("there is room"), woken), (3, 2));
         assert_eq!(answers.load(Ordering::SeqCst), others.len());
-        let (written, woken) = write(&mut connection, &[0; ENOUGH]).await;
-        assert_eq!((written.expect("there is room"), woken), (ENOUGH, 1));
-        let pieces = [9, PIECE].map(|bytes| vec![0; bytes]);
+        let (written, woken) = write(&mut connection, &[0; UNDELAYED]).await;
+        assert_eq!((written.expect("there is room"), woken), (UNDELAYED, 1));
+        let pieces = [9, UNDELAYED_PIECE].map(|bytes| vec![0; bytes]);
         let pieces = pieces.each_ref().map(|piece| io::IoSlice::new(piece));
         let alone = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write_vectored(context, &pieces)));
         assert!(alone.await.is_ready());
@@ -515,45 +518,45 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_not_asked_again_and_again_and_is_gone_in_the_end() {
-        let (mut connection, mut other) = with_room(9);
-        let begun = Instant::now();
+    async fn a_peer_that_accepts_no_bytes_is_disconnected_without_busy_polling() {
+        let (mut connection, mut other) = with_buffer(9);
+        let started = Instant::now();
         assert_eq!(write(&mut connection, b"it is full").await.0.expect("takes some"), 9);
         let (written, woken) = write(&mut connection, b"more").await;
         assert_eq!(written.map_err(|e| e.kind()), Err(io::ErrorKind::TimedOut));
-        assert_eq!(begun.elapsed().as_secs(), 50);
-        // Others had run, and the time was over.
+        assert_eq!(started.elapsed().as_secs(), 50);
+        // Once when the other tasks had run, and once at the deadline.
         assert_eq!(woken, 3);
         other.read_exact(&mut [0; 9]).await.expect("was written");
         assert_eq!(write(&mut connection, b"more").await.0.expect("there is room"), 4);
     }
 
-    /// How long a peer stays, of five minutes, that sends a byte every few seconds; the server
-    /// `answers` what it has said.
+    /// How long, up to five minutes, a peer stays connected that sends a byte every few seconds.
+    /// `answers`: the server accepts its bytes as valid protocol.
     async fn dripped(answers: bool) -> Duration {
-        let (mut connection, mut dripping) = with_room(1024);
-        let begun = Instant::now();
-        // What is written and sent before is about transport security.
+        let (mut connection, mut dripping) = with_buffer(1024);
+        let started = Instant::now();
+        // Writes and flushes before `finish_handshake` belong to the TLS handshake.
         for written in ["keys", "settings"] {
             connection.write_all(written.as_bytes()).await.expect("is sent");
             connection.flush().await.expect("is sent");
-            connection.place.peer.secure();
+            connection.slot.peer.finish_handshake();
         }
         if answers {
             connection.flush().await.expect("is sent");
             connection.write_all(b"acknowledged").await.expect("is sent");
         }
         tokio::spawn(async move {
-            while begun.elapsed() < Duration::from_secs(300) && dripping.write_all(b"a").await.is_ok() {
+            while started.elapsed() < Duration::from_secs(300) && dripping.write_all(b"a").await.is_ok() {
                 sleep(Duration::from_secs(9)).await;
             }
         });
         while let Ok(1) = connection.read(&mut [0]).await {}
-        begun.elapsed()
+        started.elapsed()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_speak_the_protocol_in_time_is_gone_whatever_bytes_come() {
+    async fn a_peer_without_valid_protocol_is_disconnected_whatever_it_sends() {
         assert_eq!(dripped(false).await.as_secs(), 30);
         assert!(dripped(true).await.as_secs() >= 300);
     }

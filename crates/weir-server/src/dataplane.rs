@@ -1,4 +1,10 @@
-//! What a server needs of a switch that runs.
+//! [`DataPlane`]: the interface through which servers command a running switch.
+//!
+//! Commands change or query every replica. [`gather`] and its variants collect a result per
+//! replica. [`Cost`] and [`Chunking`] split the changes of a batch into commands that delay packets
+//! little. [`Events`] brings packets and port changes from the switch to the servers.
+//!
+//! This module runs no switch: [`crate::Standalone`] and `weir run` implement the trait.
 
 use crate::refusal::Refusal;
 use std::future::Future;
@@ -9,19 +15,18 @@ use tokio::sync::{Notify, mpsc};
 use weir_ir::{KeyMatch, Program};
 use weir_switch::{LoadError, Switch};
 
-/// What is done to every replica of the switch: it is called once for each, with the number of the
-/// replica.
-pub type Order = Arc<dyn Fn(usize, &mut Switch) + Send + Sync>;
+/// A command: called once for every replica of the switch, with the replica's number.
+pub type Command = Arc<dyn Fn(usize, &mut Switch) + Send + Sync>;
 
-/// What tells when something has been done.
-pub type Done<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+/// Completes when every replica has executed a command.
+pub type Completion<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
 
 /// The data plane has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the switch is not running any more")]
 pub struct Gone;
 
-/// A program was not loaded; the one from before runs on.
+/// A program was not loaded; the previous program keeps running.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadFailure {
     /// The data plane cannot run it.
@@ -30,7 +35,7 @@ pub enum LoadFailure {
     /// It does not fit what the data plane was started with, such as its ports.
     #[error("{0}")]
     Unfit(String),
-    /// There is none to load it.
+    /// The data plane has ended.
     #[error(transparent)]
     Gone(#[from] Gone),
 }
@@ -46,60 +51,58 @@ pub struct PortInfo {
 
 /// A switch that runs, as a control plane sees it.
 ///
-/// It may consist of several replicas, one per thread: all are given the same orders in the same
-/// order, so that their tables, groups and so on are the same at all times as far as orders can
-/// tell. Counters are the sum over all replicas; what packets leave for packets (registers, meters)
-/// is that of replica 0, which then processes all of them.
+/// It may consist of several replicas, one per thread. All execute the same commands in the same
+/// order, so that every command finds equal tables and groups on all of them. Counters are the sum
+/// over all replicas. State that packets leave for other packets (registers, meters) exists on
+/// replica 0 only, which then processes all packets.
 ///
-/// Orders, loading and packets are taken in the order of the calls, whether or not anybody waits
-/// for what a call returns, and calls return at once. An order is executed between two packet
-/// vectors of a replica, never within one: a vector meets all of it or nothing.
+/// Calls return at once. Commands, programs and packets are processed in the order of the calls,
+/// even if the returned future is dropped. A replica executes a command between two packet vectors:
+/// a vector sees all of it or nothing.
 pub trait DataPlane: Send + Sync + 'static {
     /// How many replicas there are, at least 1. It never changes.
     fn replicas(&self) -> usize;
 
-    /// Has an order executed by every replica. Fulfilled once all have done so; the order is
-    /// executed even if nobody waits.
-    fn order(&self, order: Order) -> Done<Gone>;
+    /// Submits a command to every replica. Completes once all have executed it; the command is
+    /// executed even if the future is dropped.
+    fn submit(&self, command: Command) -> Completion<Gone>;
 
-    /// As [`DataPlane::order`], for what takes well less than a millisecond: a replica that has
-    /// nothing to do may be given to the caller's thread for it, which saves the time in which a
-    /// thread wakes up. It may have been executed when this returns.
-    fn short_order(&self, order: Order) -> Done<Gone> {
-        self.order(order)
+    /// As [`DataPlane::submit`], for a command that takes well under a millisecond. A sleeping
+    /// replica may be lent to the caller's thread, which saves a wake-up; the command may then have
+    /// been executed when this returns.
+    fn submit_short(&self, command: Command) -> Completion<Gone> {
+        self.submit(command)
     }
 
     /// Replaces the program. Every replica starts with fresh state, and `prepare` is executed on it
-    /// before it meets a packet. `program` is as the compiler made it; optimising it for the engine
-    /// is the data plane's business.
+    /// before its first packet. `program` is as the compiler made it; the data plane optimises it
+    /// for its engine.
     ///
     /// Numbers of ports, their rates and whether they are up stay as they are.
-    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure>;
+    fn load(&self, program: Arc<Program>, prepare: Command) -> Completion<LoadFailure>;
 
-    /// Has a packet received at a port, as if a device had. It is lost where packets come faster
-    /// than they can be processed; whoever implements this counts those.
+    /// Injects a packet as if a device had received it at a port. It is dropped where packets
+    /// arrive faster than they are processed; the implementation counts dropped packets.
     fn inject(&self, port: u32, packet: Vec<u8>);
 
-    /// The port whose packets come from the control plane and go there; `None`: there is no such
-    /// port.
+    /// The port of the control plane, if there is one.
     fn cpu_port(&self) -> Option<u32>;
 
     /// The switch's clock in ns.
     fn now_ns(&self) -> u64;
 
-    /// Where packets and changes of ports are to be told from now on. A later call replaces an
-    /// earlier one.
+    /// Sends packets and port changes to `events` from now on, instead of to earlier ones.
     fn connect(&self, events: Events);
 
-    /// The ports that there are; none: every number is a port.
+    /// The existing ports; empty: every number is a port.
     fn ports(&self) -> Vec<PortInfo> {
         Vec::new()
     }
 }
 
-/// Executes something on every replica and collects what each gives, by the number of the replica.
+/// Executes `f` on every replica and collects the results by replica number.
 ///
-/// The order has been given when this returns; what it returns waits for the results.
+/// The command is submitted before this returns; the future waits for the results.
 pub fn gather<T, F>(plane: &dyn DataPlane, f: F) -> impl Future<Output = Result<Vec<T>, Gone>> + Send + use<T, F>
 where
     T: Send + 'static,
@@ -108,58 +111,56 @@ where
     gather_by(plane, Length::Any, f)
 }
 
-/// How long an order takes.
+/// How long a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// Well less than a millisecond: it is given by [`DataPlane::short_order`].
+    /// Well under a millisecond: it is submitted by [`DataPlane::submit_short`].
     Short,
     /// Any time.
     Any,
 }
 
-/// What a change costs the switch.
+/// The cost of a change on a replica. The unit is a plain entry: one without mask, range or list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
-    /// It is of one entry that is found by its key: less than a microsecond.
+pub(crate) enum Cost {
+    /// One entry that is found by its key: less than a microsecond.
     Entry,
-    /// It is of one entry among those with masks and ranges: some 10 µs where each has a mask of
-    /// its own, more where many have the same mask and value and differ in their ranges.
+    /// One entry of a table with masks or ranges: some 10 µs if every entry has another mask, more
+    /// if many share mask and value and differ in their ranges.
     Ranked,
-    /// It has so many parts, each of which costs about what an entry does: replicas of a multicast
-    /// group, members of a selector's.
+    /// A list of this many parts, each of which costs about as much as an entry: replicas of a
+    /// multicast group, members of a selector group.
     Parts(usize),
-    /// The same of a list that takes the place of one of which only the switch knows how long it
-    /// is. Where that matters the switch counts it ([`weir_switch::Transaction::bound`]).
-    Instead(usize),
-    /// As much as it likes.
-    Any,
+    /// A list that replaces another one, whose length only the switch knows. In atomic batches the
+    /// switch counts that one ([`weir_switch::Transaction::bound`]).
+    Replacement(usize),
+    /// Unknown: it excludes the short path and counts as one entry.
+    Unbounded,
 }
 
-impl Effort {
-    /// Changes that a short order makes at most: some 20 µs.
-    const FEW: usize = 32;
+impl Cost {
+    /// The most changes in a short command: some 20 µs.
+    const MAX_SHORT: usize = 32;
 
-    /// Entries that are changed between two packet vectors, of a batch of which packets may meet a
-    /// part: some 0.2 ms.
+    /// Plain entries changed between two packet vectors, in non-atomic batches: some 0.2 ms.
     const STEP: usize = 256;
 
-    /// Plain entries as which one with masks counts in a batch that is done at once, where it is
-    /// not the usual one that matters but the slow one.
-    const SLOW: usize = 64;
+    /// Plain entries as which an entry with masks counts in an atomic batch. There the worst case
+    /// matters, not the usual one.
+    const RANKED_WORST_CASE: usize = 64;
 
-    /// That of a list which is new, or else replaces one, or changes it, or is none any more.
-    pub fn list(length: usize, is_new: bool) -> Effort {
+    /// The cost of a list that is new, or that replaces, changes or removes an existing one.
+    pub fn list(length: usize, is_new: bool) -> Cost {
         match is_new {
-            true => Effort::Parts(length),
-            false => Effort::Instead(length),
+            true => Cost::Parts(length),
+            false => Cost::Replacement(length),
         }
     }
 
-    /// That of an entry without priority, which is found by these.
-    pub fn entry(matches: &[KeyMatch]) -> Effort {
-        // The structure of tables with up to 32 bits has a slot for each 24 (or all) bits that
-        // begin an address with a prefix of more than
-        // 8. That of longer keys has none.
+    /// The cost of an entry without priority, by its key.
+    pub fn entry(matches: &[KeyMatch]) -> Cost {
+        // DIR-24-8: tables of up to 32 key bits have a slot per value of the first 24 bits (or of
+        // all bits). A prefix of at most 8 bits is not stored in slots; longer keys have none.
         let slots = match matches {
             [KeyMatch::Lpm { value, prefix_length }] if value.width() <= 32 => {
                 let bits = value.width().min(24);
@@ -167,97 +168,97 @@ impl Effort {
             }
             _ => 1,
         };
-        match slots / Self::SLOTS {
-            0 => Effort::Entry,
-            parts => Effort::Parts(parts),
+        match slots / Self::SLOTS_PER_ENTRY {
+            0 => Cost::Entry,
+            parts => Cost::Parts(parts),
         }
     }
 
-    /// That of this and so many parts.
-    pub fn with(self, parts: usize) -> Effort {
+    /// This cost and that of `parts` more.
+    pub fn plus(self, parts: usize) -> Cost {
         match parts {
             0 => self,
-            _ => Effort::Parts(self.entries().saturating_add(parts)),
+            _ => Cost::Parts(self.worst_case().saturating_add(parts)),
         }
     }
 
-    /// Slots that take as long as an entry.
-    const SLOTS: usize = 512;
+    /// Slots that take as long to write as an entry.
+    const SLOTS_PER_ENTRY: usize = 512;
 
-    /// As many entries fill as much of a step. The longest lists take some milliseconds to go away:
-    /// each has a step.
-    fn of_step(self) -> usize {
+    /// The share of a step, in plain entries. A replaced list may take some milliseconds to free:
+    /// it fills a step.
+    fn step_cost(self) -> usize {
         match self {
-            Effort::Ranked => 16,
-            Effort::Instead(_) => Effort::STEP,
-            other => other.entries().min(Effort::STEP),
+            Cost::Ranked => 16,
+            Cost::Replacement(_) => Cost::STEP,
+            other => other.worst_case().min(Cost::STEP),
         }
     }
 
-    /// As many entries cost as much.
-    fn entries(self) -> usize {
+    /// The worst case, in plain entries.
+    fn worst_case(self) -> usize {
         match self {
-            Effort::Entry | Effort::Any => 1,
-            Effort::Ranked => Effort::SLOW,
-            Effort::Parts(count) | Effort::Instead(count) => count.max(1),
+            Cost::Entry | Cost::Unbounded => 1,
+            Cost::Ranked => Cost::RANKED_WORST_CASE,
+            Cost::Parts(count) | Cost::Replacement(count) => count.max(1),
         }
     }
 }
 
-/// How the changes of a batch are given to the switch.
+/// How the changes of a batch are split into commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pace {
-    /// How long each order takes.
+pub(crate) struct Chunking {
+    /// The length of each command.
     pub length: Length,
-    /// Changes of each order, where packets may meet a part of the batch: at least one order, which
-    /// may be empty, and as many changes in each as cost no more than a step should, or one.
+    /// The number of changes in each command. There is at least one command, which may be empty.
+    /// Each costs at most a step, unless it is a single change.
     pub steps: Vec<usize>,
-    /// As many entries cost as much as all changes.
-    entries: usize,
+    /// The worst case of all changes, in plain entries.
+    worst_case: usize,
 }
 
-impl Pace {
-    /// That of these changes.
-    pub fn of(efforts: impl Iterator<Item = Effort>) -> Pace {
-        let (mut is_short, mut count, mut cost, mut entries) = (true, 0, 0, 0_usize);
+impl Chunking {
+    /// Splits a non-atomic batch of changes with these costs.
+    pub fn new(costs: impl Iterator<Item = Cost>) -> Chunking {
+        let (mut is_short, mut count, mut step, mut worst_case) = (true, 0, 0, 0_usize);
         let mut steps = Vec::new();
-        for effort in efforts {
-            is_short &= effort == Effort::Entry;
-            entries = entries.saturating_add(effort.entries());
-            cost += effort.of_step();
-            if cost > Effort::STEP {
+        for cost in costs {
+            is_short &= cost == Cost::Entry;
+            worst_case = worst_case.saturating_add(cost.worst_case());
+            step += cost.step_cost();
+            if step > Cost::STEP {
                 steps.push(count);
-                (count, cost) = (0, effort.of_step());
+                (count, step) = (0, cost.step_cost());
             }
             count += 1;
         }
-        let is_short = is_short && steps.is_empty() && count <= Effort::FEW;
+        let is_short = is_short && steps.is_empty() && count <= Cost::MAX_SHORT;
         steps.push(count);
-        Pace {
+        Chunking {
             length: if is_short { Length::Short } else { Length::Any },
             steps,
-            entries,
+            worst_case,
         }
     }
 
-    /// All changes in one order, as packets meet all of them or none.
+    /// All changes in one command, for an atomic batch: packets see all of them or none.
     ///
     /// # Errors
-    /// They cost more than so many entries.
-    pub fn at_once(self, most: usize) -> Result<Pace, Refusal> {
-        check_at_once(self.entries, most)?;
+    /// They may cost more than `most` plain entries.
+    pub fn atomic(self, most: usize) -> Result<Chunking, Refusal> {
+        check_atomic_cost(self.worst_case, most)?;
         let all = self.steps.iter().sum();
-        Ok(Pace {
+        Ok(Chunking {
             steps: vec![all],
             ..self
         })
     }
 }
 
-/// Refuses a port that there is none of.
+/// Refuses a port that does not exist.
 ///
 /// # Errors
-/// It says which.
+/// The port does not exist.
 pub(crate) fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
     match switch.has_port(port) {
         true => Ok(()),
@@ -265,12 +266,12 @@ pub(crate) fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses updates that are to be done at once and cost more than `most` plain entries. They cost
-/// at least as much as there are updates, so their number may be asked about before they are read.
+/// Refuses an atomic batch that costs more than `most` plain entries. Every update costs at least
+/// one, so the number of updates may be checked before they are decoded.
 ///
 /// # Errors
-/// It is as said.
-pub(crate) fn check_at_once(entries: usize, most: usize) -> Result<(), Refusal> {
+/// The batch costs more.
+pub(crate) fn check_atomic_cost(entries: usize, most: usize) -> Result<(), Refusal> {
     if entries > most {
         return Err(Refusal::full(format!(
             "updates that are to be done at once cost as much as {entries} plain entries; at most {most} are taken, as packets wait \
@@ -280,7 +281,7 @@ pub(crate) fn check_at_once(entries: usize, most: usize) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// As [`gather`], for something of that length.
+/// As [`gather`], for a command of this length.
 pub fn gather_by<T, F>(
     plane: &dyn DataPlane,
     length: Length,
@@ -292,15 +293,15 @@ where
 {
     let slots: Arc<Mutex<Vec<Option<T>>>> = Arc::new(Mutex::new((0..plane.replicas()).map(|_| None).collect()));
     let results = Arc::clone(&slots);
-    let order: Order = Arc::new(move |replica, switch| {
+    let command: Command = Arc::new(move |replica, switch| {
         let result = f(replica, switch);
         if let Some(slot) = results.lock().unwrap_or_else(PoisonError::into_inner).get_mut(replica) {
             *slot = Some(result);
         }
     });
     let done = match length {
-        Length::Short => plane.short_order(order),
-        Length::Any => plane.order(order),
+        Length::Short => plane.submit_short(command),
+        Length::Any => plane.submit(command),
     };
     async move {
         done.await?;
@@ -309,16 +310,16 @@ where
     }
 }
 
-/// What every replica is given.
+/// The items of a command, as a replica gets them.
 pub enum Items<'a, T> {
-    /// There is one replica: it may take them.
+    /// There is one replica: it may move them out.
     Own(&'a mut [T]),
-    /// Other replicas are given the same.
+    /// Several replicas share them.
     Shared(&'a [T]),
 }
 
 impl<T> Items<'_, T> {
-    /// All of them, with what is left of those that were taken.
+    /// All items; those that were moved out are their default.
     pub fn all(&self) -> &[T] {
         match self {
             Items::Own(items) => items,
@@ -327,7 +328,7 @@ impl<T> Items<'_, T> {
     }
 }
 
-/// As [`gather_by`], with something that is for the replicas.
+/// As [`gather_by`], with items that a single replica may move out instead of cloning.
 pub fn gather_with<X, T, F>(
     plane: &dyn DataPlane,
     length: Length,
@@ -352,17 +353,17 @@ where
     })
 }
 
-/// A packet that reached the port of the control plane.
+/// A packet for the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuPacket {
-    /// The packet, with whatever headers the program puts before it.
+    /// The packet, including the headers that the program puts before it.
     pub bytes: Vec<u8>,
 }
 
-/// What a data plane tells.
+/// An event of a data plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A packet reached the port of the control plane.
+    /// A packet for the control plane.
     Packet(CpuPacket),
     /// A port came up or went down.
     Port {
@@ -373,8 +374,8 @@ pub enum Event {
     },
 }
 
-/// Where a data plane tells what happens. Telling never waits: packets are counted and forgotten
-/// where the server does not keep up, changes of ports are not lost.
+/// The sending end of a data plane's events. Sending never waits: packets that exceed the queue are
+/// dropped and counted. Port changes are not lost, but only the last state of a port is kept.
 #[derive(Debug, Clone)]
 pub struct Events {
     packets: mpsc::Sender<CpuPacket>,
@@ -384,7 +385,7 @@ pub struct Events {
 
 #[derive(Debug, Default)]
 struct PortChanges {
-    /// The last thing said of each port that changed since somebody asked.
+    /// The last state of each port that changed since it was read.
     changed: Mutex<std::collections::BTreeMap<u32, bool>>,
     news: Notify,
 }
@@ -406,7 +407,7 @@ impl Events {
         (events, inbox)
     }
 
-    /// A packet reached the port of the control plane. Whether it could be kept.
+    /// Queues a packet for the control plane. Returns whether the queue had room.
     pub fn packet(&self, bytes: Vec<u8>) -> bool {
         let is_kept = self.packets.try_send(CpuPacket { bytes }).is_ok();
         if !is_kept {
@@ -422,14 +423,14 @@ impl Events {
         self.ports.news.notify_one();
     }
 
-    /// Packets that were forgotten.
+    /// Packets that were dropped.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 }
 
-/// Where a server hears what a data plane tells.
+/// The receiving end of a data plane's events.
 #[derive(Debug)]
 pub struct Inbox {
     packets: mpsc::Receiver<CpuPacket>,
@@ -437,7 +438,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// The next event; `None` once the data plane is gone and everything has been heard.
+    /// The next event; `None` once the data plane is gone and all events were read.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             let first = {
@@ -459,47 +460,42 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn pace(efforts: impl IntoIterator<Item = Effort>) -> Pace {
-        Pace::of(efforts.into_iter())
+    fn chunking(costs: impl IntoIterator<Item = Cost>) -> Chunking {
+        Chunking::new(costs.into_iter())
     }
 
     #[test]
     fn a_step_has_as_many_changes_as_cost_what_256_entries_do() {
         let expected = |length, steps: &[usize]| (length, steps.to_vec());
-        let pace = |efforts: &[Effort]| {
-            let pace = Pace::of(efforts.iter().copied());
-            (pace.length, pace.steps)
+        let split = |costs: &[Cost]| {
+            let chunking = Chunking::new(costs.iter().copied());
+            (chunking.length, chunking.steps)
         };
         let (short, any) = (Length::Short, Length::Any);
-        assert_eq!(pace(&[]), expected(short, &[0]));
-        assert_eq!(pace(&[Effort::Entry; 32]), expected(short, &[32]));
-        assert_eq!(pace(&[Effort::Entry; 33]), expected(any, &[33]));
-        assert_eq!(pace(&[Effort::Entry; 600]), expected(any, &[256, 256, 88]));
-        assert_eq!(pace(&[Effort::Any]), expected(any, &[1]));
-        assert_eq!(pace(&[Effort::Ranked; 20]), expected(any, &[16, 4]));
-        let mixed = [[Effort::Entry; 15].as_slice(), &[Effort::Ranked; 20]].concat();
-        assert_eq!(pace(&mixed), expected(any, &[30, 5]));
+        assert_eq!(split(&[]), expected(short, &[0]));
+        assert_eq!(split(&[Cost::Entry; 32]), expected(short, &[32]));
+        assert_eq!(split(&[Cost::Entry; 33]), expected(any, &[33]));
+        assert_eq!(split(&[Cost::Entry; 600]), expected(any, &[256, 256, 88]));
+        assert_eq!(split(&[Cost::Unbounded]), expected(any, &[1]));
+        assert_eq!(split(&[Cost::Ranked; 20]), expected(any, &[16, 4]));
+        let mixed = [[Cost::Entry; 15].as_slice(), &[Cost::Ranked; 20]].concat();
+        assert_eq!(split(&mixed), expected(any, &[30, 5]));
     }
 
     #[test]
     fn a_list_counts_as_many_entries_and_one_that_is_too_long_is_a_step_of_its_own() {
-        let (small, large, empty) = (Effort::Parts(100), Effort::Parts(60_000), Effort::Parts(0));
-        assert_eq!(pace([small; 5]).steps, [2, 2, 1]);
-        assert_eq!(pace([small, large, small, empty, large]).steps, [1, 1, 2, 1]);
-        assert_eq!(pace([Effort::list(0, false); 3]).steps, [1, 1, 1]);
+        let (small, large, empty) = (Cost::Parts(100), Cost::Parts(60_000), Cost::Parts(0));
+        assert_eq!(chunking([small; 5]).steps, [2, 2, 1]);
+        assert_eq!(chunking([small, large, small, empty, large]).steps, [1, 1, 2, 1]);
+        assert_eq!(chunking([Cost::list(0, false); 3]).steps, [1, 1, 1]);
     }
 
     #[test]
-    fn what_is_done_at_once_may_cost_so_much() {
-        let batch = [
-            Effort::Parts(100),
-            Effort::Ranked,
-            Effort::Entry,
-            Effort::list(0, false),
-        ];
+    fn an_atomic_batch_has_a_cost_limit() {
+        let batch = [Cost::Parts(100), Cost::Ranked, Cost::Entry, Cost::list(0, false)];
         let cost = 100 + 64 + 1 + 1;
-        assert_eq!(pace(batch).at_once(cost).map(|p| p.steps), Ok(vec![4]));
-        let refused = pace(batch).at_once(cost - 1).map_err(|e| e.cause);
+        assert_eq!(chunking(batch).atomic(cost).map(|p| p.steps), Ok(vec![4]));
+        let refused = chunking(batch).atomic(cost - 1).map_err(|e| e.cause);
         assert_eq!(refused, Err(crate::refusal::Cause::Full));
     }
 
@@ -507,19 +503,19 @@ mod tests {
     fn short_prefixes_that_are_in_many_slots_count_by_these() {
         let of = |width, prefix_length| {
             let value = weir_ir::Bits::zero(width);
-            Effort::entry(&[KeyMatch::Lpm { value, prefix_length }])
+            Cost::entry(&[KeyMatch::Lpm { value, prefix_length }])
         };
-        let efforts = [0, 8, 9, 14, 15, 32].map(|length| of(32, length));
-        let parts = Effort::Parts;
+        let costs = [0, 8, 9, 14, 15, 32].map(|length| of(32, length));
+        let parts = Cost::Parts;
         assert_eq!(
-            efforts,
-            [parts(64), parts(64), parts(64), parts(2), parts(1), Effort::Entry]
+            costs,
+            [parts(64), parts(64), parts(64), parts(2), parts(1), Cost::Entry]
         );
         // Keys with fewer bits have fewer slots, and longer ones none.
-        let efforts =
+        let costs =
             [(24, 8), (20, 0), (16, 0), (8, 0), (1, 1), (33, 0), (128, 0)].map(|(width, length)| of(width, length));
-        let plain = Effort::Entry;
-        assert_eq!(efforts, [parts(64), parts(4), plain, plain, plain, plain, plain]);
-        assert_eq!(Effort::entry(&[]), Effort::Entry);
+        let plain = Cost::Entry;
+        assert_eq!(costs, [parts(64), parts(4), plain, plain, plain, plain, plain]);
+        assert_eq!(Cost::entry(&[]), Cost::Entry);
     }
 }

@@ -1,4 +1,8 @@
-//! Lists of requests, read where that holds up nobody, and no further than they may go.
+//! Decoding of a request's list of elements, within limits, and on blocking threads if it is long.
+//!
+//! [`Bounds`] checks a list by its places in the bytes, before any element is decoded. Elements are
+//! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
+//! are decoded on the blocking pool ([`on_blocking_pool`]). No lock may be held meanwhile.
 
 use crate::refusal::Refusal;
 use prost::{Message, Name};
@@ -9,35 +13,34 @@ use tokio::task::{JoinError, spawn_blocking};
 use weir_proto::budget;
 use weir_proto::listed::{EncodedList, Excess};
 
-/// Bytes of a message from which on its list is read on a thread of its own.
-const LARGE: usize = 16 << 10;
+/// A list in a message of this many bytes or more is decoded on the blocking pool.
+const OFFLOAD_BYTES: usize = 16 << 10;
 
-/// Elements from which on what became of them is told on a thread of its own.
-pub const MANY: usize = 256;
+/// The outcomes of more elements than this are encoded on the blocking pool.
+pub const OFFLOAD_ELEMENTS: usize = 256;
 
-/// Fields of one element that is read, at any depth, and of all that are read at once: each may
-/// take a hundred times as many bytes as on the wire. Programs have some ten thousand, an entry
-/// some ten.
-const MOST_FIELDS: usize = 1 << 20;
+/// The most fields of elements that are decoded together, at any depth. A decoded field may take a
+/// hundred times its bytes on the wire. Programs have some ten thousand fields, an entry some ten.
+const MAX_FIELDS: usize = 1 << 20;
 
-/// Why messages with groups, which are unknown fields in any of ours, are refused.
+/// The refusal of messages with protobuf groups, which no message of these protocols has.
 pub const GROUP: &str = "there is a group in it, which no message of the protocol has";
 
-/// What a list may be.
+/// The limits of a list.
 pub struct Bounds {
     request: &'static str,
-    /// What it is a list of.
+    /// The name of its elements.
     elements: &'static str,
     most: usize,
-    /// Bytes of the longest element.
+    /// The most bytes of an element.
     longest: usize,
 }
 
-/// Bytes of an update or a query.
+/// The most bytes of an update or a query.
 const LONGEST: usize = 8 << 20;
 
 impl Bounds {
-    /// Those of a Write with so many updates.
+    /// The limits of a Write: `most` updates.
     pub fn write(most: usize) -> Self {
         Bounds {
             request: "Write",
@@ -47,7 +50,7 @@ impl Bounds {
         }
     }
 
-    /// Those of a Read with so many of what the protocol calls so.
+    /// The limits of a Read: `most` queries, which the protocol calls `elements`.
     pub fn read(most: usize, elements: &'static str) -> Self {
         Bounds {
             request: "Read",
@@ -57,7 +60,7 @@ impl Bounds {
         }
     }
 
-    /// Those of a request with a program: one for hardware may have any length.
+    /// The limits of a request with a program. A program for hardware may have any length.
     pub fn program(most: usize, elements: &'static str) -> Self {
         Bounds {
             request: "request",
@@ -67,14 +70,14 @@ impl Bounds {
         }
     }
 
-    /// Refuses lists with more elements than are taken, those with an element that is too long, and
-    /// requests with too much besides.
+    /// Refuses lists with too many elements or too long ones, and requests with too many other
+    /// bytes.
     ///
-    /// Comes before all other checks: of a list that was cut off, the rest of the request is not
-    /// complete.
+    /// This must be the first check of a request: reading stops at a limit, so that the other
+    /// fields may be incomplete.
     ///
     /// # Errors
-    /// There is too much of something.
+    /// A limit is exceeded.
     pub fn check(&self, list: &EncodedList) -> Result<(), Refusal> {
         let Bounds {
             request,
@@ -109,112 +112,122 @@ impl Bounds {
     }
 }
 
-/// One element of a list as a message.
+/// Decodes one element of a list.
 ///
 /// # Errors
-/// It is none, or has too many fields.
-pub fn element<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8]) -> Result<M, Refusal> {
-    let mut left = MOST_FIELDS;
-    counted(list, bytes, &mut left)
+/// It is malformed, or has too many fields.
+pub fn decode_element<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8]) -> Result<M, Refusal> {
+    let mut left = MAX_FIELDS;
+    decode_within(list, bytes, &mut left)
 }
 
-/// One element as a message, of several that have so many fields together.
-fn counted<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8], left: &mut usize) -> Result<M, Refusal> {
+/// Decodes one element; `left` is the number of fields that remain for this and further ones.
+fn decode_within<M: Message + Default + Name>(
+    list: &EncodedList,
+    bytes: &[u8],
+    left: &mut usize,
+) -> Result<M, Refusal> {
     check_fields::<M>(bytes, left)?;
-    // What is bytes in the message is not copied.
+    // Fields of type `bytes` share the memory of the request.
     M::decode(list.bytes(bytes)).map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
-/// Refuses a message with more fields than are left, and takes those it has.
+/// Refuses a message with more fields than are left; else subtracts its fields.
 fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
     let fields = budget::fields::<M>(bytes, *left).map_err(|excess| match excess {
-        budget::Excess::Fields => Refusal::full(format!("more than {MOST_FIELDS} fields to be read at once")),
+        budget::Excess::Fields => Refusal::full(format!("more than {MAX_FIELDS} fields to be read at once")),
         budget::Excess::Group => Refusal::malformed(GROUP),
     })?;
     *left = left.saturating_sub(fields);
     Ok(())
 }
 
-/// All elements as one message, of which each is a part; `None` if there is none. Not for threads
-/// that serve everybody.
+/// Decodes all elements as parts of one message; `None` if the list is empty. May take long: not
+/// for threads that serve all clients.
 ///
 /// # Errors
-/// One is no such message, or they have too many fields together.
-pub fn joined<M: Message + Default + Name>(list: &EncodedList) -> Result<Option<M>, Refusal> {
-    let mut left = MOST_FIELDS;
+/// One is malformed, or they have too many fields together.
+pub fn decode_joined<M: Message + Default + Name>(list: &EncodedList) -> Result<Option<M>, Refusal> {
+    let mut left = MAX_FIELDS;
     list.iter().try_for_each(|part| check_fields::<M>(part, &mut left))?;
     list.join()
         .map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
-/// Whether what is made of a list is made on a thread of its own.
+/// Whether a list is decoded on the blocking pool.
 pub fn is_large(list: &EncodedList) -> bool {
-    list.message_len() >= LARGE
+    list.message_len() >= OFFLOAD_BYTES
 }
 
-/// Threads that do what takes long: as many as there are cores. More would only keep the one from
-/// its core that serves everybody, and have more in memory.
+/// Permits for blocking threads: one per core. More would compete with the thread that serves all
+/// clients, and hold more in memory.
 static THREADS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))));
 
-/// Does what may take long on a thread of its own, once one is free, the rest at once.
+/// Runs `make` on the blocking pool once a permit is free, or at once if it is not large.
 ///
-/// Nobody calls it who holds what others wait for, and `make` waits for nothing: there may be many
-/// before it.
-///
-/// # Errors
-/// That thread is not there any more, or has met a mistake.
-pub async fn aside<T: Send + 'static>(is_large: bool, make: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    if !is_large {
-        return Ok(make());
-    }
-    let thread = Arc::clone(&THREADS).acquire_owned().await;
-    // It is the thread's, and not the caller's, who may go away before it is done.
-    aside_at_once(true, move || {
-        let _thread = thread;
-        make()
-    })
-    .await
-}
-
-/// As [`aside`], waiting for no thread: for who holds a lock, so that there is one at a time.
+/// There may be a queue. The caller must not hold a lock that others wait for, and `make` must not
+/// wait for anything.
 ///
 /// # Errors
-/// That thread is not there any more, or has met a mistake.
-pub async fn aside_at_once<T: Send + 'static>(
+/// The server is stopping, or `make` panicked.
+pub async fn on_blocking_pool<T: Send + 'static>(
     is_large: bool,
     make: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     if !is_large {
         return Ok(make());
     }
-    spawn_blocking(make).await.map_err(|e| of_thread(&e))
+    let thread = Arc::clone(&THREADS).acquire_owned().await;
+    // The thread owns the permit: the caller may be dropped before the work is done.
+    on_blocking_pool_unqueued(true, move || {
+        let _thread = thread;
+        make()
+    })
+    .await
 }
 
-/// Why there is no answer of a thread.
-fn of_thread(error: &JoinError) -> Refusal {
+/// As [`on_blocking_pool`], without a permit: for callers that hold a lock, which limits them to
+/// one at a time.
+///
+/// # Errors
+/// The server is stopping, or `make` panicked.
+pub async fn on_blocking_pool_unqueued<T: Send + 'static>(
+    is_large: bool,
+    make: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    if !is_large {
+        return Ok(make());
+    }
+    spawn_blocking(make).await.map_err(|e| join_refusal(&e))
+}
+
+/// The refusal when a blocking thread gave no result.
+fn join_refusal(error: &JoinError) -> Refusal {
     match error.is_panic() {
         true => Refusal::gone("the request has met a mistake in weir: please report it"),
         false => Refusal::gone("the server is stopping"),
     }
 }
 
-/// All elements as messages. `held` is kept until the list is not needed any more, even if nobody
-/// waits for them.
+/// Decodes all elements. `permit` is dropped when the list is, even if the caller was dropped
+/// before.
 ///
 /// # Errors
-/// One is none, or they have too many fields together.
-pub async fn all<M: Message + Default + Name + 'static>(
+/// One is malformed, or they have too many fields together.
+pub async fn decode_all<M: Message + Default + Name + 'static>(
     list: EncodedList,
-    held: impl Send + 'static,
+    permit: impl Send + 'static,
 ) -> Result<Vec<M>, Refusal> {
     let is_large = is_large(&list);
     let make = move || {
-        let _held = held;
-        let mut left = MOST_FIELDS;
-        list.iter().map(|bytes| counted(&list, bytes, &mut left)).collect()
+        let _permit = permit;
+        let mut left = MAX_FIELDS;
+        list.iter()
+            .map(|bytes| decode_within(&list, bytes, &mut left))
+            .collect()
     };
-    aside(is_large, make).await?
+    on_blocking_pool(is_large, make).await?
 }
 
 #[cfg(test)]
@@ -233,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_has_too_many_fields_is_refused() {
+    async fn elements_with_too_many_fields_are_refused() {
         let member = pb::action_profile_group::Member::default();
         let group = |members| pb::Entity {
             entity: Some(pb::entity::Entity::ActionProfileGroup(pb::ActionProfileGroup {
@@ -241,29 +254,29 @@ mod tests {
                 ..pb::ActionProfileGroup::default()
             })),
         };
-        let half = MOST_FIELDS / 2;
+        let half = MAX_FIELDS / 2;
         let one = group(half);
         assert_eq!(
-            all::<pb::Entity>(queries(vec![one.clone()]), ()).await,
+            decode_all::<pb::Entity>(queries(vec![one.clone()]), ()).await,
             Ok(vec![one.clone()])
         );
-        let two = all::<pb::Entity>(queries(vec![one.clone(), one.clone()]), ()).await;
-        let too_many = format!("more than {MOST_FIELDS} fields to be read at once");
+        let two = decode_all::<pb::Entity>(queries(vec![one.clone(), one.clone()]), ()).await;
+        let too_many = format!("more than {MAX_FIELDS} fields to be read at once");
         assert_eq!(two, Err(Refusal::full(too_many.clone())));
-        let first = |list: &EncodedList| element::<pb::Entity>(list, list.iter().next().expect("is there"));
-        let whole = queries(vec![group(MOST_FIELDS)]);
+        let first = |list: &EncodedList| decode_element::<pb::Entity>(list, list.iter().next().expect("is there"));
+        let whole = queries(vec![group(MAX_FIELDS)]);
         assert_eq!(first(&whole), Err(Refusal::full(too_many.clone())));
         assert_eq!(first(&queries(vec![one.clone()])), Ok(one.clone()));
         // Parts of one message.
         let parts = queries(vec![one.clone(), one]);
-        assert_eq!(joined::<pb::Entity>(&parts), Err(Refusal::full(too_many)));
+        assert_eq!(decode_joined::<pb::Entity>(&parts), Err(Refusal::full(too_many)));
         let parts = queries(vec![group(1), group(2)]);
-        assert_eq!(joined::<pb::Entity>(&parts), Ok(Some(group(3))));
-        assert_eq!(joined::<pb::Entity>(&EncodedList::default()), Ok(None));
+        assert_eq!(decode_joined::<pb::Entity>(&parts), Ok(Some(group(3))));
+        assert_eq!(decode_joined::<pb::Entity>(&EncodedList::default()), Ok(None));
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn no_more_threads_work_aside_than_there_are_cores() {
+    async fn the_blocking_pool_uses_one_thread_per_core() {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let cores = available_parallelism().map_or(1, usize::from);
         let (working, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -275,7 +288,7 @@ mod tests {
                     (0..1000).for_each(|_| std::thread::yield_now());
                     working.fetch_sub(1, Ordering::SeqCst);
                 };
-                tokio::spawn(aside(true, work))
+                tokio::spawn(on_blocking_pool(true, work))
             })
             .collect();
         for task in tasks {
@@ -285,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_refused_as_what_it_is() {
+    fn protobuf_groups_are_refused() {
         let group = [9 << 3 | 3, 9 << 3 | 4];
-        let request = ReadRequest::decode(&group[..]).expect("is looked at no further").list;
+        let request = ReadRequest::decode(&group[..]).expect("elements are not decoded").list;
         let refused = Bounds::read(9, "entities").check(&request);
         assert_eq!(refused, Err(Refusal::malformed(GROUP)));
         let wire = [&[2 << 3 | 2, 2][..], &group].concat();
         let list = ReadRequest::decode(wire.as_slice()).expect("has one entity").list;
-        let entity = element::<pb::Entity>(&list, list.iter().next().expect("is there"));
+        let entity = decode_element::<pb::Entity>(&list, list.iter().next().expect("is there"));
         assert_eq!(entity, Err(Refusal::malformed(GROUP)));
     }
 }

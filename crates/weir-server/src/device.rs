@@ -1,112 +1,115 @@
-//! What all servers of one switch share: which programs there are, and what the switch tells.
+//! [`Device`]: the state that all servers of one switch share, and the distribution of its events.
 //!
-//! A program that one server loads is the program of all of them, and so is what is written.
-//! Digests are taken from the switch in one place and told to every server, as are packets and
-//! changes of ports.
+//! All servers see the same programs and the same written state. The locks of a request are here;
+//! docs/internals/requests.md describes them and their order. Packets, port changes and digests are
+//! read from the switch once and sent to every server that listens ([`Listener`]).
+//!
+//! The protocols are in [`crate::p4rt`] and [`crate::bfrt`], and the order of a request's steps
+//! too.
 
-use crate::batches::Batches;
+use crate::batches::BatchBudget;
 use crate::calls::{CallCount, Calls};
-use crate::dataplane::{DataPlane, Event, Events, Gone, Inbox, LoadFailure, Order, gather};
-use crate::p4rt::program::Loaded;
+use crate::dataplane::{Command, DataPlane, Event, Events, Gone, Inbox, LoadFailure, gather};
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::Digests;
+use crate::phases::PhasedRwLock;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
 use crate::state::{PORTS, State};
-use crate::turns::Turns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_ir::Program;
 use weir_switch::{Digest, Switch};
 
-/// Digest messages taken from a replica at a time.
+/// The most digest messages that are read from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
 
-/// A program that is loaded, the switch that runs it, and what is kept for it.
+/// A loaded program, the switch that runs it, and the digests that are enabled.
 pub(crate) struct Pipeline {
     pub plane: Arc<dyn DataPlane>,
-    pub loaded: Arc<Loaded>,
-    /// Digests that are sent to P4Runtime's controllers.
+    pub loaded: Arc<LoadedProgram>,
+    /// The digests that P4Runtime controllers receive, with their settings.
     pub digests: Arc<Digests>,
 }
 
 /// The programs of the device.
 #[derive(Default)]
 pub(crate) struct Pipelines {
-    /// The one that processes packets.
+    /// The program that processes packets.
     pub committed: Option<Pipeline>,
-    /// One that was saved and not committed yet. It is what is written and read until then, on a
-    /// switch without packets.
+    /// A program that was saved and is not committed yet. Until then requests write and read it, on
+    /// a switch without packets.
     pub saved: Option<Pipeline>,
 }
 
 impl Pipelines {
-    /// The one that is written and read.
+    /// The program that requests write and read.
     pub fn current(&self) -> Result<&Pipeline, Refusal> {
         let current = self.saved.as_ref().or(self.committed.as_ref());
         current.ok_or_else(|| Refusal::precondition("no forwarding pipeline config has been set"))
     }
 }
 
-/// What has become of the device's programs.
+/// A change of the device's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// One was saved: it is what is written and read.
+pub(crate) enum ProgramChange {
+    /// A program was saved: requests write and read it.
     Saved,
-    /// One processes packets.
+    /// A program was committed: it processes packets.
     Committed {
-        /// It, or another one in its place, was saved before.
+        /// A program had been saved before.
         was_saved: bool,
     },
 }
 
-/// A server, as a device tells it what happens. None of this may wait.
+/// A server that receives the events of a device. The methods must not block.
 pub(crate) trait Listener: Send + Sync {
     /// A packet for the control plane, or a port that came up or went down.
     fn event(&self, event: &Event);
     /// Messages of the program that processes packets, with the time in ns.
-    fn digests(&self, loaded: &Loaded, digests: &[Digest], now_ns: u64);
-    /// Another program is written and read from now on, or processes packets.
-    fn program(&self, change: Change);
+    fn digests(&self, loaded: &LoadedProgram, digests: &[Digest], now_ns: u64);
+    /// The programs have changed.
+    fn program(&self, change: ProgramChange);
 }
 
-/// What a lock protects, whether or not somebody panicked with it: everything under these locks is
-/// whole at all times.
+/// Locks a mutex and ignores poisoning: data under these locks is consistent at every instruction
+/// that may panic.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all servers of one switch share.
+/// A switch as its servers see it.
 ///
-/// Each server is made [on](crate::p4rt::P4Runtime::on) it. It connects to the data plane, so there
-/// is one per data plane.
+/// Servers are created [on](crate::p4rt::P4Runtime::on) it. It connects to the data plane, so that
+/// a data plane has exactly one device.
 pub struct Device {
     /// The switch.
     pub(crate) plane: Arc<dyn DataPlane>,
-    /// Writes and reads share it; new programs have it alone. Taken after a turn, if one is taken.
+    /// Shared by Writes and Reads, exclusive for a new program. Acquired after a phase, if any.
     pub(crate) pipelines: tokio::sync::RwLock<Pipelines>,
-    /// Writes and new programs have turns, and long reads, so that these show none in part.
-    pub(crate) turns: Turns,
-    /// Held while the orders of a Write are given, so that nobody else's come in between. Taken
-    /// after `pipelines`.
-    pub(crate) orders: tokio::sync::Mutex<()>,
-    /// The program that processes packets, for whoever must not wait for long reads.
-    live: Mutex<Option<Arc<Loaded>>>,
+    /// Either Writes and new programs run, or Reads of several steps.
+    pub(crate) phases: PhasedRwLock,
+    /// Held while the commands of one request are submitted, so that no other request's commands
+    /// come in between. Acquired after `pipelines`.
+    pub(crate) commands: tokio::sync::Mutex<()>,
+    /// The program that processes packets, for uses that must not wait for long Reads.
+    live: Mutex<Option<Arc<LoadedProgram>>>,
     /// The program that is written and read.
-    current: Mutex<Option<Arc<Loaded>>>,
-    /// The switch that writes go to, for whoever must wait until they are done.
+    current: Mutex<Option<Arc<LoadedProgram>>>,
+    /// The switch that Writes go to, for uses that wait until submitted Writes are executed.
     pub(crate) written: Mutex<Arc<dyn DataPlane>>,
     /// Ports as control planes add and remove them.
     pub(crate) ports: Arc<Ports>,
     listeners: Mutex<Vec<Weak<dyn Listener>>>,
-    /// One taking of digests, with everybody told, before the next.
+    /// Held while digests are read and sent to all servers, which keeps their order.
     polling: tokio::sync::Mutex<()>,
     events: Events,
-    /// Where what control planes change is kept.
+    /// The persistent state (`weir run --state`), if any.
     pub(crate) state: Option<State>,
     /// Counts the calls of all servers.
     pub(crate) calls: Calls,
-    /// The large batches that are written.
-    pub(crate) batches: Batches,
-    /// Whose program is made ready.
+    /// The budget of large batches.
+    pub(crate) batches: BatchBudget,
+    /// One permit: programs are compiled one after the other.
     pub(crate) verifying: Arc<tokio::sync::Semaphore>,
 }
 
@@ -117,9 +120,9 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// A device of a switch. `program` is what it runs, as the compiler made it; `None`: nothing
-    /// that control planes may know of, until one sets a program. `name` is what BF Runtime calls
-    /// it (`p4_name`). `packet_queue` packets may wait to be told to the control plane.
+    /// A device of a switch. `program` is the one that it runs, as the compiler made it; `None`: no
+    /// program until a control plane sets one. `name` is its name in BF Runtime (`p4_name`).
+    /// `packet_queue` is the number of packets that may wait for the servers.
     ///
     /// Must be called within a tokio runtime: it starts a task that ends with the data plane or the
     /// device.
@@ -132,12 +135,14 @@ impl Device {
         name: &str,
         packet_queue: usize,
     ) -> Result<Arc<Self>, Refusal> {
-        let loaded = program.map(|program| Loaded::running(program, name)).transpose()?;
+        let loaded = program
+            .map(|program| LoadedProgram::running(program, name))
+            .transpose()?;
         Ok(Self::of(plane, loaded, Digests::default(), packet_queue, None))
     }
 
-    /// A device as [`Device::new`] makes, whose state is kept. `program` is the one that the state
-    /// was opened for ([`crate::StateFile::program`]), and the data plane runs it, restored.
+    /// As [`Device::new`], with persistent state. `program` is [`crate::StateFile::program`], and
+    /// the data plane already runs it with the restored state.
     ///
     /// # Errors
     /// As [`Device::new`].
@@ -155,7 +160,7 @@ impl Device {
 
     fn of(
         plane: Arc<dyn DataPlane>,
-        loaded: Option<Loaded>,
+        loaded: Option<LoadedProgram>,
         digests: Digests,
         packet_queue: usize,
         state: Option<State>,
@@ -179,18 +184,18 @@ impl Device {
             events,
             state,
             calls: Calls::default(),
-            turns: Turns::default(),
-            orders: tokio::sync::Mutex::default(),
-            batches: Batches::default(),
+            phases: PhasedRwLock::default(),
+            commands: tokio::sync::Mutex::default(),
+            batches: BatchBudget::default(),
             verifying: Arc::new(tokio::sync::Semaphore::new(1)),
         });
         if let Some(settings) = device.setting(PORTS) {
             device.ports.replace(settings);
             let set = device.ports.prepare();
-            // It comes before every other order, whether or not anybody waits.
-            drop(device.plane.order(Arc::new(move |_, switch: &mut Switch| set(switch))));
+            // Commands run in order, so this one runs first. Its completion need not be awaited.
+            drop(device.plane.submit(Arc::new(move |_, switch: &mut Switch| set(switch))));
         }
-        tokio::spawn(tell(Arc::downgrade(&device), inbox));
+        tokio::spawn(distribute_events(Arc::downgrade(&device), inbox));
         device
     }
 
@@ -200,40 +205,41 @@ impl Device {
         self.calls.counts()
     }
 
-    /// Packets for control planes that were lost because they came faster than they could be told.
+    /// Packets for control planes that were dropped because they came faster than servers took
+    /// them.
     #[must_use]
     pub fn lost_packets(&self) -> u64 {
         self.events.lost()
     }
 
     /// The program that processes packets.
-    pub(crate) fn live(&self) -> Result<Arc<Loaded>, Refusal> {
+    pub(crate) fn live(&self) -> Result<Arc<LoadedProgram>, Refusal> {
         let live = lock(&self.live).clone();
         live.ok_or_else(|| Refusal::precondition("no forwarding pipeline config has been set"))
     }
 
-    /// What BF Runtime calls the program that is written and read.
+    /// The BF Runtime name of the program that requests write and read.
     pub(crate) fn current_name(&self) -> Option<String> {
         let current = lock(&self.current);
         let program = current.as_ref()?.bfrt.as_ref().ok()?;
         Some(program.name.clone())
     }
 
-    /// Has a server told what happens, as long as it is there.
+    /// Sends events to a server, as long as it exists.
     pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
         let mut listeners = lock(&self.listeners);
         listeners.retain(|l| l.strong_count() > 0);
         listeners.push(listener);
     }
 
-    fn each_listener(&self, mut tell: impl FnMut(&dyn Listener)) {
+    fn each_listener(&self, mut notify: impl FnMut(&dyn Listener)) {
         let listeners: Vec<_> = lock(&self.listeners).iter().filter_map(Weak::upgrade).collect();
-        listeners.iter().for_each(|l| tell(&**l));
+        listeners.iter().for_each(|l| notify(&**l));
     }
 
-    /// Takes the digests that the switch has kept and tells every server of them.
+    /// Reads the digests that the switch has queued and sends them to every server.
     pub(crate) async fn poll_digests(&self) -> Result<(), Gone> {
-        let _turn = self.polling.lock().await;
+        let _guard = self.polling.lock().await;
         let Ok(loaded) = self.live() else { return Ok(()) };
         let taken = gather(&*self.plane, |_, switch: &mut Switch| {
             std::iter::from_fn(|| switch.next_digest())
@@ -248,25 +254,25 @@ impl Device {
         Ok(())
     }
 
-    /// Has the switch run a program whose state is made by `prepare`.
+    /// Loads a program into the switch; `prepare` creates its state.
     pub(crate) async fn load(
         &self,
         pipelines: &mut Pipelines,
-        loaded: Arc<Loaded>,
-        prepare: Order,
+        loaded: Arc<LoadedProgram>,
+        prepare: Command,
         digests: Arc<Digests>,
     ) -> Result<(), Refusal> {
         let set_ports = self.ports.prepare();
         let journal = Mutex::new(self.journal());
-        let prepare: Order = Arc::new(move |replica, switch| {
+        let prepare: Command = Arc::new(move |replica, switch| {
             prepare(replica, switch);
             set_ports(switch);
             if replica == 0 {
                 switch.set_journal(lock(&journal).take());
             }
         });
-        let done = self.plane.load(Arc::clone(&loaded.program), prepare);
-        done.await.map_err(|failure| match failure {
+        let completion = self.plane.load(Arc::clone(&loaded.program), prepare);
+        completion.await.map_err(|failure| match failure {
             LoadFailure::Refused(error) => Refusal::malformed(format!("the program cannot be run: {error}")),
             LoadFailure::Unfit(message) => Refusal::malformed(message),
             LoadFailure::Gone(gone) => gone.into(),
@@ -283,12 +289,12 @@ impl Device {
             }),
             saved: None,
         };
-        self.each_listener(|l| l.program(Change::Committed { was_saved }));
+        self.each_listener(|l| l.program(ProgramChange::Committed { was_saved }));
         self.keep_program(&loaded, &digests).await
     }
 
-    /// From now on the program is written and read on a switch without packets.
-    pub(crate) fn save(&self, pipelines: &mut Pipelines, loaded: Arc<Loaded>) -> Result<(), Refusal> {
+    /// Saves a program: requests write and read it on a switch without packets.
+    pub(crate) fn save(&self, pipelines: &mut Pipelines, loaded: Arc<LoadedProgram>) -> Result<(), Refusal> {
         use crate::standalone::{Clock, Standalone};
         let standalone = Standalone::new(Arc::clone(&loaded.program), None, Clock::real())
             .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
@@ -300,12 +306,12 @@ impl Device {
             loaded,
             digests: Arc::default(),
         });
-        self.each_listener(|l| l.program(Change::Saved));
+        self.each_listener(|l| l.program(ProgramChange::Saved));
         Ok(())
     }
 }
 
-async fn tell(device: Weak<Device>, mut inbox: Inbox) {
+async fn distribute_events(device: Weak<Device>, mut inbox: Inbox) {
     while let Some(event) = inbox.next().await {
         let Some(device) = device.upgrade() else { return };
         if let Event::Port { port, up } = event {

@@ -1,7 +1,7 @@
-//! Messages read from the wire field by field, where no value is made of them.
+//! Protobuf messages read from the wire field by field, without a decoded message.
 //!
-//! Only what plain messages have is read: numbers and bytes. Whoever finds something else leaves
-//! the message to prost, which knows all forms and says what is wrong.
+//! Only varints and length-delimited fields are read. On anything else the caller falls back to the
+//! message path (prost), which reads all forms and reports errors.
 
 /// A field of a message.
 pub(crate) enum Field<'a> {
@@ -33,7 +33,7 @@ impl<'a> Field<'a> {
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Those of a message.
+    /// The fields of a message.
     pub fn of(message: &'a [u8]) -> Self {
         Fields(message)
     }
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// The next field with its number: `Some(None)` at the end, `None` where it is of another form.
+    /// The next field with its number: `Some(None)` at the end, `None` for any other wire type.
     #[inline]
     pub fn next(&mut self) -> Option<Option<(u32, Field<'a>)>> {
         if self.0.is_empty() {

@@ -1,7 +1,6 @@
-//! HTTP for whoever watches a switch: `/metrics` for Prometheus, `/healthz`, `/readyz`.
+//! The HTTP endpoint for monitoring: `/metrics` for Prometheus, `/healthz`, `/readyz`.
 //!
-//! It only reads. What the switch says of itself comes from a [`Source`]; this module speaks HTTP
-//! and knows no switch.
+//! It is read-only. The metrics come from a [`Source`]; this module knows no switch.
 
 use crate::connections::{Bounds, Connection, Incoming};
 use crate::peers::Peer;
@@ -22,18 +21,17 @@ use tokio::net::{TcpListener, TcpStream};
 /// The format of `/metrics`: Prometheus' text, version 0.0.4.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long the switch may take to tell its counters.
+/// How long the switch may take to report its counters.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connections at a time, how long each may take for its first request, and how long it may be
-/// silent then: who asks again later than that opens another one.
+/// The limits of connections. A scraper with longer intervals opens a new connection each time.
 const CONNECTIONS: Bounds = Bounds {
     most: 64,
     first: Duration::from_secs(30),
     silence: Duration::from_secs(120),
 };
 
-/// What a switch tells of itself.
+/// The source of a switch's metrics.
 pub trait Source: Send + Sync + 'static {
     /// All counters as Prometheus' text; `None`: the switch is stopping.
     fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>>;
@@ -42,7 +40,7 @@ pub trait Source: Send + Sync + 'static {
     fn is_ready(&self) -> bool;
 }
 
-/// Connections for the server, no more than it takes.
+/// The listener, with limited connections.
 struct Limited(Incoming<TcpListener>);
 
 impl axum::serve::Listener for Limited {
@@ -59,7 +57,7 @@ impl axum::serve::Listener for Limited {
     }
 }
 
-/// Who asks.
+/// The peer of a request.
 #[derive(Clone)]
 struct Asking(Arc<Peer>);
 
@@ -69,7 +67,7 @@ impl Connected<IncomingStream<'_, Limited>> for Asking {
     }
 }
 
-/// Who waits for an answer keeps its place.
+/// Marks the peer as busy until its answer is complete, so that it is not evicted.
 async fn busy(ConnectInfo(Asking(peer)): ConnectInfo<Asking>, request: Request, next: Next) -> Response {
     let _busy = peer.busy();
     next.run(request).await
@@ -129,16 +127,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_begins_a_request_and_does_not_go_on_keeps_nobody_out() {
+    async fn unfinished_requests_keep_no_client_out() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(serve_on(Arc::new(Silent), listener));
         let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
-        let mut begun = Vec::new();
+        let mut unfinished = Vec::new();
         for _ in 0..CONNECTIONS.most {
             let mut connection = connect().await;
             connection.write_all(b"G").await.expect("is sent");
-            begun.push(connection);
+            unfinished.push(connection);
         }
         for (path, code) in [("healthz", 200), ("readyz", 503)] {
             let mut asking = connect().await;

@@ -1,10 +1,13 @@
 //! Control-plane servers of a switch.
 //!
 //! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads.
-//! [`Standalone`] is a data plane without devices, for tests and for whoever embeds a switch and
-//! brings its packets along.
+//! [`Standalone`] is a data plane without devices, for tests and for embedding.
 //!
-//! What this crate does not do: it opens no device and owns no packet path, and it knows no client.
+//! A request passes admission ([`receiving`], [`decoding`], [`batches`]), acquires its locks
+//! ([`device`], [`phases`], [`yielding`]), and is executed by one of the protocols ([`p4rt`],
+//! [`bfrt`]). docs/internals/requests.md describes this.
+//!
+//! This crate opens no device, owns no packet path, and contains no client.
 #![forbid(unsafe_code)]
 
 mod backlog;
@@ -16,11 +19,11 @@ mod dataplane;
 mod decoding;
 mod device;
 mod fields;
-mod giving;
 pub mod http;
 mod loading;
 pub mod p4rt;
 mod peers;
+mod phases;
 mod ports;
 mod reading;
 mod receiving;
@@ -32,11 +35,12 @@ mod tasks;
 #[cfg(test)]
 mod testing;
 mod tls;
-mod turns;
+mod yielding;
 
 pub use calls::CallCount;
 pub use dataplane::{
-    CpuPacket, DataPlane, Done, Event, Events, Gone, Inbox, Length, LoadFailure, Order, PortInfo, gather, gather_by,
+    Command, Completion, CpuPacket, DataPlane, Event, Events, Gone, Inbox, Length, LoadFailure, PortInfo, gather,
+    gather_by,
 };
 pub use device::Device;
 pub use refusal::{Cause, Refusal};

@@ -1,9 +1,12 @@
-//! New programs that keep state: what was written since a program was saved, or what the program
-//! before had.
+//! Programs that are committed with state: that of a saved program (COMMIT), or that of the running
+//! program (RECONCILE_AND_COMMIT).
+//!
+//! The state is read from the old switch as P4Runtime messages and written to the new one
+//! ([`transfer`]).
 
-use crate::dataplane::{Gone, Order};
+use crate::dataplane::{Command, Gone};
 use crate::device::{Device, Pipelines};
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::Digests;
 use crate::p4rt::transfer::{self, Transfer};
 use crate::refusal::Refusal;
@@ -12,27 +15,27 @@ use tokio::task::spawn_blocking;
 use weir_switch::Switch;
 
 impl Device {
-    /// Makes a program ready on a thread of its own, one after the other: each may take seconds and
-    /// much memory, whether or not its client still waits.
+    /// Compiles a program on a blocking thread, one program at a time: each may take seconds and
+    /// much memory, even after its client has left.
     ///
     /// # Errors
-    /// What `make` says, or that it met a mistake.
+    /// The error of `make`, or that it panicked.
     pub(crate) async fn verify(
         &self,
-        make: impl FnOnce() -> Result<Arc<Loaded>, Refusal> + Send + 'static,
-    ) -> Result<Arc<Loaded>, Refusal> {
-        let turn = Arc::clone(&self.verifying).acquire_owned().await;
-        let turn = turn.map_err(|_| Gone)?;
+        make: impl FnOnce() -> Result<Arc<LoadedProgram>, Refusal> + Send + 'static,
+    ) -> Result<Arc<LoadedProgram>, Refusal> {
+        let permit = Arc::clone(&self.verifying).acquire_owned().await;
+        let permit = permit.map_err(|_| Gone)?;
         let made = spawn_blocking(move || {
             let made = make();
-            drop(turn);
+            drop(permit);
             made
         });
         made.await
             .map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?
     }
 
-    /// Commits what was saved, with what was written since. Digests that are sent from then on.
+    /// Commits the saved program, with what was written since. Returns the enabled digests.
     ///
     /// # Errors
     /// Nothing was saved, or the data plane cannot run it.
@@ -42,13 +45,13 @@ impl Device {
         let (loaded, digests) = (Arc::clone(&saved.loaded), Arc::clone(&saved.digests));
         let state = transfer::take(&*saved.plane, &saved.loaded).await?;
         let transfer = Arc::new(Transfer::new(&state, &saved.loaded, &loaded)?);
-        // Of the same program and its device more is known than P4Runtime tells.
+        // The program stays the same, so state that P4Runtime cannot express is copied as it is.
         let rest = crate::dataplane::gather(&*saved.plane, |_, switch: &mut Switch| {
             (switch.replication().clone(), switch.state().port_metadata.clone())
         });
         let rest = rest.await?.into_iter().next();
-        let prepare: Order = Arc::new(move |replica, switch| {
-            // It was made of the same program's state, so it fits.
+        let prepare: Command = Arc::new(move |replica, switch| {
+            // It is the state of the same program, so it fits.
             let _ = transfer.apply(replica, switch);
             if let Some((replication, metadata)) = &rest {
                 *switch.replication_mut() = replication.clone();
@@ -59,14 +62,14 @@ impl Device {
         Ok(digests)
     }
 
-    /// Commits a program with the state of the one that runs. Digests that are sent from then on.
+    /// Commits a program with the state of the running one. Returns the enabled digests.
     ///
     /// # Errors
     /// The state does not fit the program, or the data plane cannot run it.
     pub(crate) async fn reconcile(
         &self,
         pipelines: &mut Pipelines,
-        loaded: Arc<Loaded>,
+        loaded: Arc<LoadedProgram>,
     ) -> Result<Arc<Digests>, Refusal> {
         let Some(running) = &pipelines.committed else {
             let none = Arc::<Digests>::default();
@@ -76,7 +79,7 @@ impl Device {
         };
         let state = transfer::take(&*running.plane, &running.loaded).await?;
         let transfer = Transfer::new(&state, &running.loaded, &loaded)?;
-        // Tried first where no packet meets it.
+        // Tried first on a switch without packets.
         let program = Arc::clone(&loaded.program);
         let transfer = Arc::new(transfer);
         let tried = Arc::clone(&transfer);
@@ -92,7 +95,7 @@ impl Device {
             .iter()
             .filter(|(id, _)| loaded.schema.digests.contains_key(id));
         let digests = Arc::new(digests.map(|(id, c)| (*id, *c)).collect());
-        let prepare: Order = Arc::new(move |replica, switch| {
+        let prepare: Command = Arc::new(move |replica, switch| {
             let _ = transfer.apply(replica, switch);
         });
         self.load(pipelines, loaded, prepare, Arc::clone(&digests)).await?;

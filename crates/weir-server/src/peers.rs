@@ -1,5 +1,6 @@
-//! Who is connected, as the layers of a server and the place where connections come in both know
-//! it.
+//! The connected peers of a server: which have a request, which are idle, and since when.
+//!
+//! [`crate::connections`] accepts and evicts peers; the layers around a service mark them as busy.
 
 use crate::device::lock;
 use crate::receiving::Account;
@@ -12,134 +13,134 @@ use tokio::time::Instant;
 /// The other end of a connection.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    doing: Mutex<Doing>,
-    /// Whether transport security has been agreed on, or there is none.
-    is_secure: AtomicBool,
-    /// Whether it has shown that it speaks the server's protocol.
-    is_known: AtomicBool,
-    /// What its messages have of the server's budget.
+    activity: Mutex<Activity>,
+    /// Whether the TLS handshake is finished, or there is none.
+    has_handshake: AtomicBool,
+    /// Whether it has sent valid protocol.
+    is_confirmed: AtomicBool,
+    /// The charge of its messages to the server's budget.
     pub account: Account,
 }
 
 #[derive(Debug)]
-struct Doing {
-    /// Requests that are not done; streams are such.
+struct Activity {
+    /// Requests in progress, open streams included.
     requests: usize,
-    /// Since when there is none.
+    /// Since when there is none, if there is none.
     idle_since: Instant,
 }
 
 impl Peer {
-    /// One that has connected now.
+    /// A peer that has just connected.
     pub fn new() -> Arc<Self> {
         Arc::new(Peer {
-            doing: Mutex::new(Doing {
+            activity: Mutex::new(Activity {
                 requests: 0,
                 idle_since: Instant::now(),
             }),
-            is_secure: AtomicBool::new(false),
-            is_known: AtomicBool::new(false),
+            has_handshake: AtomicBool::new(false),
+            is_confirmed: AtomicBool::new(false),
             account: Account::default(),
         })
     }
 
-    /// It has a request until what this returns is dropped.
+    /// Counts a request until the result is dropped.
     pub fn busy(self: &Arc<Self>) -> Busy {
-        self.know();
-        lock(&self.doing).requests += 1;
+        self.confirm_protocol();
+        lock(&self.activity).requests += 1;
         Busy(Arc::clone(self))
     }
 
-    /// Since when it has had no request; `None`: it has one.
+    /// Since when it has had no request; `None` if it has one.
     pub fn idle_since(&self) -> Option<Instant> {
-        let doing = lock(&self.doing);
-        (doing.requests == 0).then_some(doing.idle_since)
+        let activity = lock(&self.activity);
+        (activity.requests == 0).then_some(activity.idle_since)
     }
 
-    /// What is sent from now on is the server's protocol.
-    pub fn secure(&self) {
-        self.is_secure.store(true, Ordering::Relaxed);
+    /// Notes the end of the TLS handshake: further bytes are the server's protocol.
+    pub fn finish_handshake(&self) {
+        self.has_handshake.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is.
-    pub fn is_secure(&self) -> bool {
-        self.is_secure.load(Ordering::Relaxed)
+    /// Whether the TLS handshake is finished.
+    pub fn has_handshake(&self) -> bool {
+        self.has_handshake.load(Ordering::Relaxed)
     }
 
-    /// It speaks the server's protocol.
-    pub fn know(&self) {
-        self.is_known.store(true, Ordering::Relaxed);
+    /// Notes that it has sent valid protocol.
+    pub fn confirm_protocol(&self) {
+        self.is_confirmed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has shown that.
-    pub fn is_known(&self) -> bool {
-        self.is_known.load(Ordering::Relaxed)
+    /// Whether it has sent valid protocol.
+    pub fn is_confirmed(&self) -> bool {
+        self.is_confirmed.load(Ordering::Relaxed)
     }
 }
 
-/// A peer has a request as long as this is there.
+/// A request in progress of a peer.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Peer>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut doing = lock(&self.0.doing);
-        doing.requests -= 1;
-        doing.idle_since = Instant::now();
+        let mut activity = lock(&self.0.activity);
+        activity.requests -= 1;
+        activity.idle_since = Instant::now();
     }
 }
 
-/// Those that are connected to a server.
+/// The peers of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Peers(Mutex<Connected>);
 
 #[derive(Debug, Default)]
 struct Connected {
     next: u64,
-    /// Each with what ends its connection, unless that has been used.
+    /// Each with the sender that evicts it, until that is used.
     peers: BTreeMap<u64, (Arc<Peer>, Option<oneshot::Sender<()>>)>,
 }
 
 impl Peers {
-    /// One more, which has a place by this.
-    pub fn enter(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Place {
-        let (end, ended) = oneshot::channel();
+    /// Adds a peer, whose connection this permit allows.
+    pub fn enter(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> ConnectionSlot {
+        let (evict, evicted) = oneshot::channel();
         let peer = Peer::new();
         let mut connected = lock(&self.0);
         let number = connected.next;
         connected.next += 1;
-        connected.peers.insert(number, (Arc::clone(&peer), Some(end)));
-        Place {
+        connected.peers.insert(number, (Arc::clone(&peer), Some(evict)));
+        ConnectionSlot {
             peer,
-            ended,
+            evicted,
             number,
             peers: Arc::clone(self),
             _permit: permit,
         }
     }
 
-    /// Has the connection ended that has had no request for longest. Whether there was one.
-    pub fn make_room(&self) -> bool {
+    /// Evicts the peer without a request for longest. Returns whether there was one.
+    pub fn evict_idle(&self) -> bool {
         let mut connected = lock(&self.0);
-        let idle = connected.peers.values_mut().filter(|(_, end)| end.is_some());
-        let longest = idle.filter_map(|(peer, end)| Some((peer.idle_since()?, end)));
-        let end = longest.min_by_key(|(since, _)| *since).and_then(|(_, end)| end.take());
-        end.is_some_and(|end| end.send(()).is_ok())
+        let idle = connected.peers.values_mut().filter(|(_, evict)| evict.is_some());
+        let idle = idle.filter_map(|(peer, evict)| Some((peer.idle_since()?, evict)));
+        let evict = idle.min_by_key(|(since, _)| *since).and_then(|(_, evict)| evict.take());
+        evict.is_some_and(|evict| evict.send(()).is_ok())
     }
 }
 
-/// A place among the connected, free again when this is dropped.
+/// The slot of a connection, free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     pub peer: Arc<Peer>,
-    /// Hears that another one needs the place.
-    pub ended: oneshot::Receiver<()>,
+    /// Completes when the peer is evicted.
+    pub evicted: oneshot::Receiver<()>,
     number: u64,
     peers: Arc<Peers>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         lock(&self.peers.0).peers.remove(&self.number);
     }

@@ -73,7 +73,7 @@ pub(crate) struct Setting {
 /// All ports of a device.
 ///
 /// A port that no control plane has ever added carries packets, as if there were no control plane;
-/// from then on it does what is said of it.
+/// from then on it follows its settings.
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// Those that there are, in the order of the command line; empty: any.

@@ -1,8 +1,12 @@
-//! What the Read RPCs of both protocols share.
+//! The execution of Reads, for both protocols: in steps, each one command of the switch.
 //!
-//! What fits into one chunk is read in one step of the switch, whatever else goes on. What does not
-//! is read chunk by chunk, and no Write begins meanwhile, so that a Read never shows half of one.
-//! Writes do not wait for ever: a Read that keeps one waiting has little time, however fast it is.
+//! A Read first tries a single step, between the commands of Writes. If that does not suffice, it
+//! starts again in a phase of Reads ([`crate::phases`]), so that it never shows half of a Write. A
+//! step is bounded in queries, results and visited entries ([`StepBudget`]), since packets wait for
+//! it. A Read is aborted if it takes longer than its results justify, if a Write has waited too
+//! long for it, or if its client has left.
+//!
+//! The protocols supply the queries ([`Queries`]) and send the results ([`EntitySink`]).
 
 use crate::dataplane::{Gone, gather};
 use crate::device::{Device, Pipeline};
@@ -16,112 +20,110 @@ use weir_switch::Switch;
 
 /// The queries of a request, shared by the steps that read them.
 pub(crate) trait Queries: Send + Sync + Sized + 'static {
-    /// What they find.
+    /// A result.
     type Entity: Send + 'static;
-    /// A place in what one asks for.
-    type Place: Copy + Default + Send + Sync + 'static;
+    /// A position within the results of one query.
+    type Cursor: Copy + Default + Send + Sync + 'static;
 
     fn count(&self) -> usize;
 
-    /// Whether replicas of the switch differ in what is found.
+    /// Whether the results differ between replicas (counters).
     fn differ(&self) -> bool;
 
-    /// One step of a replica: the queries before `end`, as far as there is room for what they find.
-    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self>;
+    /// One step on a replica: the queries from `from` to `end`, within the budget of a step.
+    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> ReadStep<Self>;
 
-    /// Adds what another replica has found.
+    /// Adds the results of another replica.
     fn merge(&self, whole: &mut Vec<Self::Entity>, other: &[Self::Entity]);
 }
 
-/// Where a Read goes on: the query, and the place in what it asks for.
-pub(crate) type Position<Q> = (usize, <Q as Queries>::Place);
+/// Where the next step of a Read continues: the query, and the cursor within it.
+pub(crate) type Position<Q> = (usize, <Q as Queries>::Cursor);
 
 /// Queries that were refused.
 pub(crate) type Refused = Vec<(usize, Refusal)>;
 
-/// What one step has read.
-pub(crate) struct Step<Q: Queries> {
+/// The result of one step.
+pub(crate) struct ReadStep<Q: Queries> {
     pub entities: Vec<Q::Entity>,
-    /// What they cost.
+    /// Their cost in plain entries.
     pub cost: usize,
     pub refused: Refused,
     pub next: Option<Position<Q>>,
 }
 
-/// Where the entities go.
-pub(crate) trait Answer<E> {
-    /// Adds entities that cost so much.
+/// Sends the entities that a Read finds.
+pub(crate) trait EntitySink<E> {
+    /// Adds entities that cost as much as `cost` plain entries.
     fn add(&mut self, entities: Vec<E>, cost: usize) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
-/// What one step of the switch may find, and look at: where few entries are wanted, packets wait
-/// for the looking.
+/// The budget of one step: how much it may find, and how many entries it may visit. Packets wait
+/// for a step, even if few of the visited entries match.
 ///
-/// Both are counted in plain entries: a group costs what its members would.
-pub(crate) struct Room {
+/// Both are counted in plain entries; a group counts as its members.
+pub(crate) struct StepBudget {
     most: usize,
-    taken: usize,
-    looks: usize,
+    charged: usize,
+    visits_left: usize,
 }
 
 /// Bytes that cost as much as a plain entry.
 const BYTES: usize = 64;
 
-/// What so many bytes cost that are told as they are.
+/// The cost of bytes that are sent as they are stored.
 pub(crate) fn cost_of_bytes(bytes: usize) -> usize {
     bytes / BYTES
 }
 
-impl Room {
-    /// Entries that may be looked at for each that there is room for.
-    pub const LOOKS: usize = 16;
+impl StepBudget {
+    /// Entries that may be visited for each that may be found.
+    pub const VISITS_PER_ENTITY: usize = 16;
 
-    /// For so many plain entries, at least one.
+    /// A budget of `most` plain entries, at least one.
     pub fn for_entities(most: usize) -> Self {
         let most = most.max(1);
-        Room {
+        StepBudget {
             most,
-            taken: 0,
-            looks: most.saturating_mul(Self::LOOKS),
+            charged: 0,
+            visits_left: most.saturating_mul(Self::VISITS_PER_ENTITY),
         }
     }
 
-    /// Whether there is none for more than was found.
+    /// Whether the step may find no more.
     pub fn is_full(&self) -> bool {
-        self.taken >= self.most
+        self.charged >= self.most
     }
 
-    /// Takes room for what was found. The last may take more than there is: what it finds is told
-    /// as a whole.
-    pub fn take(&mut self, cost: usize) {
-        self.taken = self.taken.saturating_add(cost);
+    /// Charges a result. The last one may exceed the budget, since a result is not split.
+    pub fn charge(&mut self, cost: usize) {
+        self.charged = self.charged.saturating_add(cost);
     }
 
-    /// What all cost that was found.
-    pub fn taken(&self) -> usize {
-        self.taken
+    /// The cost of all results.
+    pub fn charged(&self) -> usize {
+        self.charged
     }
 
-    /// Looks at an entry, wanted or not, which costs so much; false where enough has been looked
-    /// at.
-    pub fn look(&mut self, cost: usize) -> bool {
-        let is_room = self.looks > 0;
-        self.looks = self.looks.saturating_sub(cost);
-        is_room
+    /// Charges a visit of an entry, whether or not it matches. False if no visits are left.
+    pub fn visit(&mut self, cost: usize) -> bool {
+        let may_visit = self.visits_left > 0;
+        self.visits_left = self.visits_left.saturating_sub(cost);
+        may_visit
     }
 }
 
-/// Queries of one step: each looks for something.
+/// The most queries of one step.
 const QUERIES: usize = 256;
 
-/// How long a Read may have the state to itself without finding anything; a second more for each
-/// 50,000 plain entries that it finds.
+/// How long the steps of a Read may take without finding anything. Each 50,000 plain entries that
+/// are found add a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reads one query after the other until there is no more room in what is `found`; `read` says
-/// where one goes on then.
-pub(crate) fn each<P: Default, F: AsRef<Room>>(
-    (first, mut place): (usize, P),
+/// Runs one query after the other with `read` until the budget in `found` is used up. Returns the
+/// refused queries, and where to continue.
+pub(crate) fn run_queries<P: Default, F: AsRef<StepBudget>>(
+    (first, mut cursor): (usize, P),
     end: usize,
     found: &mut F,
     mut read: impl FnMut(usize, P, &mut F) -> Result<Option<P>, Refusal>,
@@ -129,35 +131,35 @@ pub(crate) fn each<P: Default, F: AsRef<Room>>(
     let mut refused = Vec::new();
     for number in first..end {
         if number - first == QUERIES || (*found).as_ref().is_full() {
-            return (refused, Some((number, place)));
+            return (refused, Some((number, cursor)));
         }
-        match read(number, place, found) {
+        match read(number, cursor, found) {
             Ok(None) => {}
             Ok(Some(more)) => return (refused, Some((number, more))),
             Err(refusal) => refused.push((number, refusal)),
         }
-        place = P::default();
+        cursor = P::default();
     }
     (refused, None)
 }
 
-/// A step of all replicas, as one. The replicas have been asked when this returns.
+/// A step on all replicas, merged. The command has been submitted when this returns.
 fn step<Q: Queries>(
     queries: &Arc<Q>,
     pipeline: &Pipeline,
     from: Position<Q>,
-) -> impl Future<Output = Result<Step<Q>, Refusal>> + Send + use<Q> {
-    // What nobody waits for any more when its turn comes is not read.
-    let asked = Arc::downgrade(queries);
+) -> impl Future<Output = Result<ReadStep<Q>, Refusal>> + Send + use<Q> {
+    // If the Read was dropped before the command is executed, nothing is read.
+    let queued = Arc::downgrade(queries);
     let steps = gather(&*pipeline.plane, move |replica, switch| {
-        let asked = asked.upgrade()?;
-        // The first replica has everything that does not differ.
-        let end = if replica == 0 || asked.differ() {
-            asked.count()
+        let queries = queued.upgrade()?;
+        // Results that do not differ are read from the first replica only.
+        let end = if replica == 0 || queries.differ() {
+            queries.count()
         } else {
             0
         };
-        Some(asked.step(switch, from, end))
+        Some(queries.step(switch, from, end))
     });
     let queries = Arc::clone(queries);
     async move {
@@ -170,9 +172,8 @@ fn step<Q: Queries>(
     }
 }
 
-/// Does the work of a Read as long as somebody waits for what goes `out`; `None`: nobody does any
-/// more.
-pub(crate) async fn while_wanted<T, M>(out: &Sender<M>, work: impl Future<Output = T>) -> Option<T> {
+/// Does work until it is done or the receiver of `out` is gone: `None`.
+pub(crate) async fn until_closed<T, M>(out: &Sender<M>, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
         () = out.closed() => None,
@@ -180,113 +181,113 @@ pub(crate) async fn while_wanted<T, M>(out: &Sender<M>, work: impl Future<Output
     }
 }
 
-/// Reads all, and adds it to an answer. What was asked of the program that was read, and which of
-/// it was refused. `patience`: how long others may wait for it.
+/// Executes a Read and sends the results to `sink`. Returns the queries, resolved for the program
+/// that was read, and those that were refused. `patience`: how long Writes may wait for it.
 pub(crate) async fn read<Q: Queries>(
     device: &Device,
     patience: Duration,
     queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
-    answer: &mut impl Answer<Q::Entity>,
+    sink: &mut impl EntitySink<Q::Entity>,
 ) -> Result<(Arc<Q>, Refused), Refusal> {
     let begin = Position::<Q>::default();
-    let (short, asked) = {
+    let (short, resolved) = {
         let pipelines = device.pipelines.read().await;
         let pipeline = pipelines.current()?;
-        let asked = Arc::new(queries(pipeline)?);
-        // Not between the orders of somebody else's Write.
-        let turn = device.orders.lock().await;
-        let short = step(&asked, pipeline, begin);
-        drop(turn);
-        (short.await?, asked)
+        let resolved = Arc::new(queries(pipeline)?);
+        // Not between the commands of one Write.
+        let guard = device.commands.lock().await;
+        let short = step(&resolved, pipeline, begin);
+        drop(guard);
+        (short.await?, resolved)
     };
     if short.next.is_none() {
-        answer.add(short.entities, short.cost).await?;
-        return Ok((asked, short.refused));
+        sink.add(short.entities, short.cost).await?;
+        return Ok((resolved, short.refused));
     }
-    // From the beginning again, while nobody writes.
-    let turn = device.turns.read().await;
+    // Start again, in a phase without Writes.
+    let phase = device.phases.read().await;
     tokio::select! {
         biased;
-        done = read_long(device, queries, answer) => done,
-        () = device.turns.is_overdue(&turn, patience) => Err(Refusal::too_slow(
+        done = read_long(device, queries, sink) => done,
+        () = device.phases.read_is_overdue(&phase, patience) => Err(Refusal::too_slow(
             "others have waited to write for as long as a Read may keep them; ask for less at a time, or take the answer faster",
         )),
     }
 }
 
-/// Reads all, step by step, while nobody writes.
+/// Executes all steps of a Read, within a phase of Reads.
 async fn read_long<Q: Queries>(
     device: &Device,
     queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
-    answer: &mut impl Answer<Q::Entity>,
+    sink: &mut impl EntitySink<Q::Entity>,
 ) -> Result<(Arc<Q>, Refused), Refusal> {
     let pipelines = device.pipelines.read().await;
     let pipeline = pipelines.current()?;
-    let asked = Arc::new(queries(pipeline)?);
+    let resolved = Arc::new(queries(pipeline)?);
     let mut refused = Vec::new();
     let mut left = PATIENCE;
-    let mut coming = Some(step(&asked, pipeline, Position::<Q>::default()));
-    while let Some(found) = coming {
-        let asked_at = Instant::now();
+    let mut next_step = Some(step(&resolved, pipeline, Position::<Q>::default()));
+    while let Some(found) = next_step {
+        let started = Instant::now();
         let found = found.await?;
         left += Duration::from_secs_f64(found.cost as f64 / RATE);
-        left = left.checked_sub(asked_at.elapsed()).ok_or_else(|| {
+        left = left.checked_sub(started.elapsed()).ok_or_else(|| {
             Refusal::too_slow(
                 "the queries look at too many entries for the few they find, and others wait; ask for less at a time",
             )
         })?;
-        // The switch reads on while this is sent.
-        coming = found.next.map(|from| step(&asked, pipeline, from));
-        answer.add(found.entities, found.cost).await?;
+        // The switch executes the next step while this one is sent.
+        next_step = found.next.map(|from| step(&resolved, pipeline, from));
+        sink.add(found.entities, found.cost).await?;
         refused.extend(found.refused);
-        // The thread is everybody's, and what was found is found faster than it is told.
+        // Other clients share this thread, and reading is faster than sending.
         tokio::task::yield_now().await;
     }
-    Ok((asked, refused))
+    Ok((resolved, refused))
 }
 
-/// Entries that a reader has to take in a second, once its patience is used up.
+/// Plain entries per second that a client must accept, once its patience is used up.
 const RATE: f64 = 50_000.0;
 
-/// Where messages of an answer go.
+/// Sends the messages of an answer to a client, which must accept them at a minimum rate.
 ///
-/// A reader may take so long for one message, and in all as long again and a second for each 50,000
-/// plain entries.
-pub(crate) struct Recipient<'a, T> {
+/// A client may take `patience` for one message. For all messages it may take `patience`, and a
+/// second per 50,000 plain entries.
+pub(crate) struct PacedSender<'a, T> {
     out: &'a Sender<Result<T, Status>>,
     patience: Duration,
-    /// What is left of the time in all.
+    /// The time that is left for all messages.
     left: Duration,
 }
 
-impl<'a, T> Recipient<'a, T> {
-    /// Whether nobody waits for the answer any more.
+impl<'a, T> PacedSender<'a, T> {
+    /// Whether the client has left.
     pub fn is_gone(&self) -> bool {
         self.out.is_closed()
     }
 
     pub fn new(out: &'a Sender<Result<T, Status>>, patience: Duration) -> Self {
-        Recipient {
+        PacedSender {
             out,
             patience,
             left: patience,
         }
     }
 
-    /// Sends a message that costs so much, once so many others would have room beside those that
-    /// wait.
+    /// Sends a message that costs `cost` plain entries. It first waits until the queue has `places`
+    /// free places, which is back-pressure for large messages.
     ///
     /// # Errors
-    /// The reader does not take it in time, or has gone.
+    /// The client does not accept it in time, or has left.
     pub async fn send(&mut self, message: T, cost: usize, places: usize) -> Result<(), Refusal> {
         self.left += Duration::from_secs_f64(cost as f64 / RATE);
         let begin = Instant::now();
         let places = places.clamp(1, self.out.max_capacity());
-        let room = tokio::time::timeout(self.patience.min(self.left), self.out.reserve_many(places)).await;
+        let reserved = tokio::time::timeout(self.patience.min(self.left), self.out.reserve_many(places)).await;
         self.left = self.left.saturating_sub(begin.elapsed());
-        match room {
-            Ok(Ok(mut room)) => {
-                if let Some(place) = room.next() {
+        match reserved {
+            Ok(Ok(mut places)) => {
+                if let Some(place) = places.next() {
                     place.send(Ok(message));
                 }
                 Ok(())
@@ -301,10 +302,10 @@ impl<'a, T> Recipient<'a, T> {
 mod tests {
     use super::*;
 
-    struct Found(Room);
+    struct Found(StepBudget);
 
-    impl AsRef<Room> for Found {
-        fn as_ref(&self) -> &Room {
+    impl AsRef<StepBudget> for Found {
+        fn as_ref(&self) -> &StepBudget {
             &self.0
         }
     }
@@ -313,13 +314,13 @@ mod tests {
     fn a_step_ends_with_the_query_that_fills_it() {
         let (mut position, mut steps) = ((0, 0_u64), Vec::new());
         loop {
-            let mut found = Found(Room::for_entities(10));
-            let (_, next) = each(position, 9, &mut found, |number, _, found| {
-                // The third finds as much as many.
-                found.0.take(if number == 3 { 1000 } else { 4 });
+            let mut found = Found(StepBudget::for_entities(10));
+            let (_, next) = run_queries(position, 9, &mut found, |number, _, found| {
+                // The query 3 finds more than a whole step may.
+                found.0.charge(if number == 3 { 1000 } else { 4 });
                 Ok(None)
             });
-            steps.push(found.0.taken());
+            steps.push(found.0.charged());
             let Some(next) = next else { break };
             position = next;
         }
@@ -327,13 +328,13 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_so_many_queries() {
+    fn a_step_has_a_limit_of_queries() {
         let (mut position, mut steps, mut read) = ((0, 0_u64), Vec::new(), Vec::new());
         loop {
-            let mut found = Found(Room::for_entities(1000));
-            let (refused, next) = each(position, 600, &mut found, |number, place, _| {
-                read.push((number, place));
-                match (number, place) {
+            let mut found = Found(StepBudget::for_entities(1000));
+            let (refused, next) = run_queries(position, 600, &mut found, |number, cursor, _| {
+                read.push((number, cursor));
+                match (number, cursor) {
                     (7, 0) => Ok(Some(3)),
                     (9, _) => Err(Refusal::not_found("nine")),
                     _ => Ok(None),
@@ -343,35 +344,35 @@ mod tests {
             let Some(next) = next else { break };
             position = next;
         }
-        // The seventh goes on in a step of its own.
+        // Query 7 continues in a new step.
         assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 601)]);
         assert_eq!(read[7..9], [(7, 0), (7, 3)]);
         assert_eq!(read[600], (599, 0));
     }
 
     #[tokio::test]
-    async fn a_read_whose_client_has_gone_keeps_nothing_while_it_waits() {
-        let turns = crate::turns::Turns::default();
-        let _others = turns.write().await;
+    async fn a_read_whose_client_has_left_holds_nothing_while_it_waits() {
+        let phases = crate::phases::PhasedRwLock::default();
+        let _others = phases.write().await;
         let (out, taken) = tokio::sync::mpsc::channel::<()>(1);
         let request = Arc::new(());
-        let held = Arc::downgrade(&request);
+        let kept = Arc::downgrade(&request);
         let read = tokio::spawn(async move {
-            while_wanted(&out, async {
-                let _turn = turns.read().await;
+            until_closed(&out, async {
+                let _phase = phases.read().await;
                 drop(request);
             })
             .await
         });
         tokio::task::yield_now().await;
-        assert!(held.upgrade().is_some() && !read.is_finished());
+        assert!(kept.upgrade().is_some() && !read.is_finished());
         drop(taken);
         assert_eq!(read.await.ok(), Some(None));
-        assert!(held.upgrade().is_none());
+        assert!(kept.upgrade().is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn readers_who_take_each_message_late_are_ended_and_those_with_many_entries_are_not() {
+    async fn slow_clients_are_aborted_unless_they_read_many_entries() {
         for (entries, is_in_time) in [(1000, false), (100_000, true)] {
             let (out, mut taken) = tokio::sync::mpsc::channel(1);
             let reads = tokio::spawn(async move {
@@ -382,7 +383,7 @@ mod tests {
                 }
                 messages
             });
-            let mut reader = Recipient::new(&out, Duration::from_secs(2));
+            let mut reader = PacedSender::new(&out, Duration::from_secs(2));
             for _ in 0..20 {
                 if reader.send((), entries, 1).await.is_err() {
                     break;
@@ -395,13 +396,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_message_waits_for_the_place_of_many() {
+    async fn a_large_message_waits_for_several_places() {
         let (out, mut taken) = tokio::sync::mpsc::channel(4);
-        let mut reader = Recipient::new(&out, Duration::from_secs(60));
+        let mut reader = PacedSender::new(&out, Duration::from_secs(60));
         for number in 0..2 {
             assert_eq!(reader.send(number, 1, 1).await, Ok(()));
         }
-        // As much as there is in all, where it wants more.
+        // It waits for the whole queue if it needs more places than there are.
         let mut large = std::pin::pin!(reader.send(2, 1, 9));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         for number in 0..2 {

@@ -1,8 +1,12 @@
-//! Messages on their way in: how many bytes they may have together, and how slow they may be.
+//! Admission of messages: a memory budget for all messages of a server, and a minimum rate at which
+//! clients must send them.
 //!
-//! The transport makes room for as many bytes as the header of a message claims, before any has
-//! come. So each claim is looked at first, and is taken from a budget that all connections of a
-//! server share, until the request is done.
+//! The transport allocates the length that a gRPC message header claims before any byte has
+//! arrived. [`AdmissionLayer`] therefore reads each header first and charges the length to a budget
+//! that all connections of the server share. The charge lasts until the answer is sent and the work
+//! is done. A client that sends too slowly loses its request.
+//!
+//! The content of messages is not read here (`decoding.rs`).
 
 use crate::device::lock;
 use crate::peers::{Busy, Peer};
@@ -16,63 +20,63 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Bytes, http};
 
-/// Bytes before each message: whether it is compressed, and its length.
+/// Bytes of a gRPC message header: the compression flag and the length.
 const HEADER: usize = 5;
 
-/// Bytes from which on a message counts. A shorter one does if it comes in pieces: nobody knows
-/// when the rest comes.
-const COUNTED: usize = 16 << 10;
+/// Messages of this many bytes or more are charged. A shorter one is charged if it arrives in
+/// pieces, since its rest may take any time.
+const MIN_CHARGED: usize = 16 << 10;
 
-/// Bytes from which on a message is large.
+/// Messages of this many bytes or more are large.
 const LARGE: usize = 1 << 20;
 
-/// Of the budget, one part in so many is for messages that are not large: whoever claims much does
-/// not keep them out.
-const KEPT: usize = 8;
+/// One part in this many of the budget is reserved for messages that are not large, so that large
+/// claims do not keep them out.
+const SMALL_RESERVE_DIVISOR: usize = 8;
 
-/// One connection has at most one part in so many of the budget, or a single message of any length.
-/// The large messages of all connections and the others are counted apart.
-const OWN: usize = 4;
+/// The quota of a connection: one part in this many of the budget, or a single message of any
+/// length. Large and small messages have separate quotas.
+const PEER_QUOTA_DIVISOR: usize = 4;
 
-/// Bytes per second that a client must send at least, on an average of the time that it may wait.
-const PACE: u128 = 1 << 20;
+/// The least average rate, over [`Bounds::patience`], at which a client must send: bytes per
+/// second.
+const MIN_RATE: u128 = 1 << 20;
 
-/// Parts of that time. While others are refused for want of room, the average is that of one part,
-/// and of the length that is claimed as much as makes the whole of it in all parts: what is claimed
-/// and does not come must not keep them out for long.
-const PARTS: u32 = 30;
+/// Intervals of [`Bounds::patience`]. If another request is refused for lack of budget during an
+/// interval, the rate must hold within that interval, and this fraction of the claimed length must
+/// arrive in it. So a claim without bytes keeps others out for one interval only.
+const INTERVALS: u32 = 30;
 
-/// What the messages of a server may take.
+/// The limits of a server's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Bytes of the longest message; the transport refuses longer ones by itself.
+    /// The most bytes of a message; the transport itself refuses longer ones.
     pub longest: usize,
-    /// Bytes of all of them; at least that of the longest.
+    /// The budget: bytes of all messages together; at least `longest`.
     pub together: usize,
-    /// How long a client may take to send as many bytes as it must in that time, or the rest of a
-    /// message.
+    /// The time over which a client's rate is measured, and the deadline for the rest of a message.
     pub patience: Duration,
 }
 
-/// Bytes of the budget.
+/// Bytes charged to the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Taken {
-    /// For large messages.
+struct Charge {
+    /// By large messages.
     large: usize,
-    /// For others.
+    /// By others.
     small: usize,
 }
 
-impl Taken {
-    /// What a message takes.
-    fn by(bytes: usize) -> Self {
-        let mut taken = Taken::default();
-        *taken.of(bytes) = bytes;
-        taken
+impl Charge {
+    /// The charge of one message.
+    fn of_message(bytes: usize) -> Self {
+        let mut charge = Charge::default();
+        *charge.class_of(bytes) = bytes;
+        charge
     }
 
-    /// The part in which a message with so many bytes counts.
-    fn of(&mut self, bytes: usize) -> &mut usize {
+    /// The size class of a message of this many bytes.
+    fn class_of(&mut self, bytes: usize) -> &mut usize {
         match bytes >= LARGE {
             true => &mut self.large,
             false => &mut self.small,
@@ -83,29 +87,29 @@ impl Taken {
         self.large + self.small
     }
 
-    fn add(&mut self, more: Taken) {
+    fn add(&mut self, more: Charge) {
         self.large += more.large;
         self.small += more.small;
     }
 
-    fn subtract(&mut self, less: Taken) {
+    fn subtract(&mut self, less: Charge) {
         self.large -= less.large;
         self.small -= less.small;
     }
 }
 
-/// What the messages of one connection have of the budget.
+/// The bytes charged for the messages of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Account(Mutex<Taken>);
+pub(crate) struct Account(Mutex<Charge>);
 
-/// Bytes that messages may take, and those that they have.
+/// The memory budget of a server.
 #[derive(Debug)]
 struct Budget {
     whole: usize,
-    /// Those that large messages may have.
+    /// The part that large messages may use.
     large: usize,
-    taken: Mutex<Taken>,
-    /// Messages for which there was no room.
+    charged: Mutex<Charge>,
+    /// Messages that were refused for lack of budget.
     refused: AtomicUsize,
 }
 
@@ -114,8 +118,8 @@ impl Budget {
         let whole = bounds.together.max(bounds.longest);
         Budget {
             whole,
-            large: (whole - whole / KEPT).max(bounds.longest),
-            taken: Mutex::default(),
+            large: (whole - whole / SMALL_RESERVE_DIVISOR).max(bounds.longest),
+            charged: Mutex::default(),
             refused: AtomicUsize::new(0),
         }
     }
@@ -124,10 +128,10 @@ impl Budget {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Takes bytes for a message of a connection.
-    fn take(&self, account: &Account, bytes: usize) -> Result<(), Status> {
-        let (mut all, mut own) = (lock(&self.taken), lock(&account.0));
-        let (has, most) = (*own.of(bytes), self.whole / OWN);
+    /// Charges a message to the budget and to its connection.
+    fn charge(&self, account: &Account, bytes: usize) -> Result<(), Status> {
+        let (mut all, mut peer) = (lock(&self.charged), lock(&account.0));
+        let (has, most) = (*peer.class_of(bytes), self.whole / PEER_QUOTA_DIVISOR);
         if has > 0 && has + bytes > most {
             return Err(Status::resource_exhausted(format!(
                 "the message has {bytes} bytes; the messages of one client may have {most} at a time, or one alone any number, and this client's \
@@ -145,117 +149,117 @@ impl Budget {
                 self.whole
             )));
         }
-        all.add(Taken::by(bytes));
-        own.add(Taken::by(bytes));
+        all.add(Charge::of_message(bytes));
+        peer.add(Charge::of_message(bytes));
         Ok(())
     }
 
-    fn give_back(&self, account: &Account, bytes: Taken) {
-        lock(&self.taken).subtract(bytes);
+    fn release(&self, account: &Account, bytes: Charge) {
+        lock(&self.charged).subtract(bytes);
         lock(&account.0).subtract(bytes);
     }
 }
 
-/// What one request has of the budget; given back at the latest with the last handle.
+/// The charge of one request, released when the last handle is dropped at the latest.
 #[derive(Debug)]
-struct Share {
+struct RequestCharge {
     budget: Arc<Budget>,
     peer: Arc<Peer>,
-    taken: Mutex<Taken>,
+    charged: Mutex<Charge>,
 }
 
-impl Share {
+impl RequestCharge {
     fn new(budget: &Arc<Budget>, peer: Arc<Peer>) -> Arc<Self> {
-        Arc::new(Share {
+        Arc::new(RequestCharge {
             budget: Arc::clone(budget),
             peer,
-            taken: Mutex::default(),
+            charged: Mutex::default(),
         })
     }
 
-    /// Takes bytes for a message.
-    fn take(&self, bytes: usize) -> Result<(), Status> {
-        self.budget.take(&self.peer.account, bytes)?;
-        lock(&self.taken).add(Taken::by(bytes));
+    /// Charges a message.
+    fn charge(&self, bytes: usize) -> Result<(), Status> {
+        self.budget.charge(&self.peer.account, bytes)?;
+        lock(&self.charged).add(Charge::of_message(bytes));
         Ok(())
     }
 
-    /// Gives back all but what a message with so many bytes took.
-    fn keep(&self, bytes: usize) {
-        let mut gone = std::mem::replace(&mut *lock(&self.taken), Taken::by(bytes));
-        gone.subtract(Taken::by(bytes));
-        if gone != Taken::default() {
-            self.budget.give_back(&self.peer.account, gone);
+    /// Releases all but the charge of one message of this many bytes.
+    fn release_except(&self, bytes: usize) {
+        let mut released = std::mem::replace(&mut *lock(&self.charged), Charge::of_message(bytes));
+        released.subtract(Charge::of_message(bytes));
+        if released != Charge::default() {
+            self.budget.release(&self.peer.account, released);
         }
     }
 }
 
-impl Drop for Share {
+impl Drop for RequestCharge {
     fn drop(&mut self) {
-        self.keep(0);
+        self.release_except(0);
     }
 }
 
-/// Keeps what a request has of the budget.
+/// Keeps a request's charge until it is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Held(#[allow(dead_code, reason = "it is kept, not used")] Arc<Share>);
+pub(crate) struct BudgetPermit(#[allow(dead_code, reason = "held for its Drop")] Arc<RequestCharge>);
 
-impl Held {
-    /// What the request with these extensions has, if it came by a server.
-    pub fn of(extensions: &tonic::Extensions) -> Option<Held> {
+impl BudgetPermit {
+    /// The permit of a request, if it came through an [`AdmissionLayer`].
+    pub fn from_extensions(extensions: &tonic::Extensions) -> Option<BudgetPermit> {
         extensions.get().cloned()
     }
 }
 
-/// Does work for which a request's bytes are needed, and which goes on if its client goes away.
-pub(crate) async fn while_held<T>(held: Option<Held>, work: impl Future<Output = T>) -> T {
-    let done = work.await;
-    drop(held);
-    done
+/// Does work that needs a request's bytes and outlives its client: the permit is dropped after it.
+pub(crate) async fn holding<T>(permit: Option<BudgetPermit>, work: impl Future<Output = T>) -> T {
+    let output = work.await;
+    drop(permit);
+    output
 }
 
-/// Has the messages of a server counted. Clones share one budget.
+/// The layer that charges the messages of a server. Clones share one budget.
 #[derive(Debug, Clone)]
-pub(crate) struct Receiving {
+pub(crate) struct AdmissionLayer {
     budget: Arc<Budget>,
     bounds: Bounds,
 }
 
-impl Receiving {
+impl AdmissionLayer {
     pub fn new(bounds: Bounds) -> Self {
-        Receiving {
+        AdmissionLayer {
             budget: Arc::new(Budget::new(&bounds)),
             bounds,
         }
     }
 }
 
-impl<S> tower_layer::Layer<S> for Receiving {
-    type Service = Metered<S>;
+impl<S> tower_layer::Layer<S> for AdmissionLayer {
+    type Service = AdmissionService<S>;
 
-    fn layer(&self, inner: S) -> Metered<S> {
-        Metered {
+    fn layer(&self, inner: S) -> AdmissionService<S> {
+        AdmissionService {
             inner,
             receiving: self.clone(),
         }
     }
 }
 
-/// A server whose messages are counted.
+/// A service whose messages are charged.
 #[derive(Debug, Clone)]
-pub(crate) struct Metered<S> {
+pub(crate) struct AdmissionService<S> {
     inner: S,
-    receiving: Receiving,
+    receiving: AdmissionLayer,
 }
 
-impl<S, A> tower_service::Service<http::Request<Body>> for Metered<S>
+impl<S, A> tower_service::Service<http::Request<Body>> for AdmissionService<S>
 where
     S: tower_service::Service<http::Request<Body>, Response = http::Response<A>>,
     S::Future: Send + 'static,
     S::Error: 'static,
     A: 'static,
 {
-    type Response = http::Response<Answer<A>>;
+    type Response = http::Response<ResponseBody<A>>;
     type Error = S::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, S::Error>> + Send>>;
 
@@ -264,18 +268,18 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        // Where no connection is known, each request has one of its own.
+        // Without a known connection, every request counts as a connection.
         let peer = request.extensions().get().map_or_else(Peer::new, Arc::clone);
         let busy = peer.busy();
-        let share = Share::new(&self.receiving.budget, peer);
+        let share = RequestCharge::new(&self.receiving.budget, peer);
         let is_stream = request.uri().path().ends_with("/StreamChannel");
-        request.extensions_mut().insert(Held(Arc::clone(&share)));
+        request.extensions_mut().insert(BudgetPermit(Arc::clone(&share)));
         let bounds = self.receiving.bounds;
-        let request = request.map(|body| Body::new(Messages::new(body, Arc::clone(&share), bounds, is_stream)));
+        let request = request.map(|body| Body::new(MeteredBody::new(body, Arc::clone(&share), bounds, is_stream)));
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await?;
-            Ok(answer.map(|inner| Answer {
+            Ok(answer.map(|inner| ResponseBody {
                 inner,
                 _share: share,
                 _busy: busy,
@@ -284,16 +288,16 @@ where
     }
 }
 
-/// An answer, which keeps what its request has of the budget until it is sent, and its client's
-/// place.
+/// The body of an answer. Until it is sent it holds the charge of its request, and marks its
+/// connection as busy.
 #[derive(Debug)]
-pub(crate) struct Answer<A> {
+pub(crate) struct ResponseBody<A> {
     inner: A,
-    _share: Arc<Share>,
+    _share: Arc<RequestCharge>,
     _busy: Busy,
 }
 
-impl<A: HttpBody + Unpin> HttpBody for Answer<A> {
+impl<A: HttpBody + Unpin> HttpBody for ResponseBody<A> {
     type Data = A::Data;
     type Error = A::Error;
 
@@ -313,100 +317,100 @@ impl<A: HttpBody + Unpin> HttpBody for Answer<A> {
     }
 }
 
-/// The body of a request, whose messages are looked at before the transport sees them.
-struct Messages {
+/// The body of a request, whose message headers are read before the transport sees them.
+struct MeteredBody {
     inner: Body,
-    share: Arc<Share>,
+    share: Arc<RequestCharge>,
     bounds: Bounds,
-    /// Whether there may be any number of messages, each of which is done with when the next bytes
-    /// are asked for.
+    /// Whether this is a stream of messages. Each message is processed by the time the next bytes
+    /// are polled, which releases its charge.
     is_stream: bool,
-    /// The header of the message that comes next, as far as it is there.
+    /// The first `header_len` bytes of the next message's header.
     header: [u8; HEADER],
-    has: usize,
-    /// Bytes of the message that are to come.
+    header_len: usize,
+    /// Bytes of the current message that have not arrived.
     left: usize,
-    /// Bytes that an unfinished message has of the budget.
+    /// The charge of a message that has not arrived completely.
     unfinished: usize,
-    has_begun: bool,
-    /// Whether nothing more is looked at.
+    has_message: bool,
+    /// Whether further bytes are passed on unread.
     is_over: bool,
-    /// Where the client is waited for.
-    waiting: Option<Waiting>,
+    /// The rate measurement, while bytes are missing.
+    rate: Option<RateMeter>,
 }
 
-/// How the client does while it is waited for.
-struct Waiting {
-    /// The end of a part of the time.
-    until: Pin<Box<Sleep>>,
-    part: u32,
-    /// Bytes that have come in all parts until now, and in this one.
-    brought: usize,
-    brought_now: usize,
-    /// Messages for which there was no room before this part.
+/// Measures the rate at which a client sends.
+struct RateMeter {
+    /// The end of the current interval.
+    interval_end: Pin<Box<Sleep>>,
+    interval: u32,
+    /// Bytes that have arrived in all intervals, and in the current one.
+    arrived: usize,
+    arrived_now: usize,
+    /// [`Budget::refused`] at the start of the interval.
     refused: usize,
 }
 
-impl Messages {
-    fn new(inner: Body, share: Arc<Share>, bounds: Bounds, is_stream: bool) -> Self {
-        Messages {
+impl MeteredBody {
+    fn new(inner: Body, share: Arc<RequestCharge>, bounds: Bounds, is_stream: bool) -> Self {
+        MeteredBody {
             inner,
             share,
             bounds,
             is_stream,
             header: [0; HEADER],
-            has: 0,
+            header_len: 0,
             left: 0,
             unfinished: 0,
-            has_begun: false,
+            has_message: false,
             is_over: false,
-            waiting: None,
+            rate: None,
         }
     }
 
-    /// Counts bytes for the time that the client may take.
-    fn note(&mut self, bytes: usize) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.brought = waiting.brought.saturating_add(bytes);
-            waiting.brought_now = waiting.brought_now.saturating_add(bytes);
+    /// Counts bytes for the client's rate.
+    fn count_rate(&mut self, bytes: usize) {
+        if let Some(rate) = &mut self.rate {
+            rate.arrived = rate.arrived.saturating_add(bytes);
+            rate.arrived_now = rate.arrived_now.saturating_add(bytes);
         }
     }
 
-    /// Looks at bytes that have come.
-    fn look(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
-        self.note(bytes.len());
+    /// Follows the messages in bytes that have arrived.
+    fn scan(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
+        self.count_rate(bytes.len());
         while !bytes.is_empty() && !self.is_over {
             if self.left == 0 {
-                bytes = self.begin(bytes)?;
+                bytes = self.read_header(bytes)?;
             } else {
-                let come = self.left.min(bytes.len());
-                bytes = &bytes[come..];
-                self.left -= come;
+                let arrived = self.left.min(bytes.len());
+                bytes = &bytes[arrived..];
+                self.left -= arrived;
                 if self.left == 0 {
                     self.unfinished = 0;
-                    // The next one has its own time.
-                    self.note(usize::MAX);
+                    // The next message has a deadline of its own.
+                    self.count_rate(usize::MAX);
                 }
             }
         }
         Ok(())
     }
 
-    /// Reads a header, as far as it is there, and takes from the budget what it claims; what comes
-    /// after it.
-    fn begin<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Status> {
-        if self.has_begun && !self.is_stream {
-            // As gRPC has it for too many messages.
+    /// Reads a header as far as it has arrived and charges the length that it claims. Returns the
+    /// bytes behind it.
+    fn read_header<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Status> {
+        if self.has_message && !self.is_stream {
+            // The status that gRPC defines for too many messages.
             return Err(Status::unimplemented("a request of this method is one message"));
         }
-        let (more, rest) = bytes.split_at(bytes.len().min(HEADER - self.has));
-        self.header[self.has..][..more.len()].copy_from_slice(more);
-        self.has += more.len();
-        if self.has < HEADER {
+        let (more, rest) = bytes.split_at(bytes.len().min(HEADER - self.header_len));
+        self.header[self.header_len..][..more.len()].copy_from_slice(more);
+        self.header_len += more.len();
+        if self.header_len < HEADER {
             return Ok(rest);
         }
-        self.has = 0;
-        self.has_begun = true;
+        self.header_len = 0;
+        self.has_message = true;
         let [_, length @ ..] = self.header;
         let length = u32::from_be_bytes(length) as usize;
         if length > self.bounds.longest {
@@ -414,8 +418,8 @@ impl Messages {
             return Ok(rest);
         }
         let is_whole = length <= rest.len();
-        if !is_whole || length >= COUNTED {
-            self.share.take(length)?;
+        if !is_whole || length >= MIN_CHARGED {
+            self.share.charge(length)?;
         }
         if !is_whole {
             self.unfinished = length;
@@ -424,58 +428,58 @@ impl Messages {
         Ok(rest)
     }
 
-    /// Whether the client is to send something: the rest of a message, or the end of a request that
-    /// is one.
+    /// Whether the client has to send more: the rest of a message, or the end of a request that is
+    /// a single message.
     fn is_owed(&self) -> bool {
-        !self.is_stream || self.left > 0 || self.has > 0
+        !self.is_stream || self.left > 0 || self.header_len > 0
     }
 
-    /// Ready when the client has been too slow.
+    /// Ready when the client has sent too slowly.
     fn poll_slowness(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.is_owed() {
-            self.waiting = None;
+            self.rate = None;
             return Poll::Pending;
         }
-        let (budget, part) = (&self.share.budget, self.bounds.patience / PARTS);
-        let waiting = self.waiting.get_or_insert_with(|| Waiting {
-            until: Box::pin(sleep(part)),
-            part: 0,
-            brought: 0,
-            brought_now: 0,
+        let (budget, interval) = (&self.share.budget, self.bounds.patience / INTERVALS);
+        let rate = self.rate.get_or_insert_with(|| RateMeter {
+            interval_end: Box::pin(sleep(interval)),
+            interval: 0,
+            arrived: 0,
+            arrived_now: 0,
             refused: budget.refused(),
         });
-        let owed = usize::try_from(PACE * part.as_millis() / 1000)
+        let owed = usize::try_from(MIN_RATE * interval.as_millis() / 1000)
             .unwrap_or(usize::MAX)
             .max(1);
-        let owed_now = owed.max(self.unfinished.div_ceil(PARTS as usize));
+        let owed_now = owed.max(self.unfinished.div_ceil(INTERVALS as usize));
         loop {
-            ready!(waiting.until.as_mut().poll(context));
+            ready!(rate.interval_end.as_mut().poll(context));
             let refused = budget.refused();
-            let is_in_the_way = self.unfinished > 0 && refused != waiting.refused;
-            if is_in_the_way && waiting.brought_now < owed_now {
+            let blocks_others = self.unfinished > 0 && refused != rate.refused;
+            if blocks_others && rate.arrived_now < owed_now {
                 return Poll::Ready(());
             }
-            waiting.part += 1;
-            if waiting.part == PARTS {
-                if waiting.brought < owed.saturating_mul(PARTS as usize) {
+            rate.interval += 1;
+            if rate.interval == INTERVALS {
+                if rate.arrived < owed.saturating_mul(INTERVALS as usize) {
                     return Poll::Ready(());
                 }
-                (waiting.part, waiting.brought) = (0, 0);
+                (rate.interval, rate.arrived) = (0, 0);
             }
-            (waiting.brought_now, waiting.refused) = (0, refused);
-            waiting.until.as_mut().reset(Instant::now() + part);
+            (rate.arrived_now, rate.refused) = (0, refused);
+            rate.interval_end.as_mut().reset(Instant::now() + interval);
         }
     }
 
     /// Ends the request.
     fn refuse(&mut self, why: Status) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
         self.is_over = true;
-        self.waiting = None;
+        self.rate = None;
         Poll::Ready(Some(Err(why)))
     }
 }
 
-impl HttpBody for Messages {
+impl HttpBody for MeteredBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -485,12 +489,12 @@ impl HttpBody for Messages {
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
         let this = &mut *self;
         if this.is_stream {
-            this.share.keep(this.unfinished);
+            this.share.release_except(this.unfinished);
         }
         match Pin::new(&mut this.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
-                let looked = frame.data_ref().map_or(Ok(()), |bytes| this.look(bytes));
-                match looked {
+                let scanned = frame.data_ref().map_or(Ok(()), |bytes| this.scan(bytes));
+                match scanned {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(why) => this.refuse(why),
                 }
@@ -501,9 +505,9 @@ impl HttpBody for Messages {
                 let patience = this.bounds.patience;
                 this.refuse(Status::deadline_exceeded(format!(
                     "the rest of the request has not come: a client sends it, or {} KiB/s, in {patience:?}, and where others wait for room \
-                     this much and a part in {PARTS} of the message in each {:?}",
-                    PACE >> 10,
-                    patience / PARTS
+                     this much and a part in {INTERVALS} of the message in each {:?}",
+                    MIN_RATE >> 10,
+                    patience / INTERVALS
                 )))
             }
         }

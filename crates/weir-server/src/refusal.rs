@@ -1,10 +1,12 @@
-//! Why something was refused.
+//! [`Refusal`]: the error of a request or of one of its updates, with a [`Cause`].
+//!
+//! Each protocol maps causes to gRPC codes itself.
 
 use std::borrow::Cow;
 use weir_switch::{ControlError, ErrorKind, GeneratorError};
 use weir_table::TableError;
 
-/// The sorts of refusal. Each protocol maps them to codes of gRPC by itself.
+/// The cause of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The request is malformed whatever the state is.
@@ -15,7 +17,7 @@ pub enum Cause {
     NotFound,
     /// It is there already.
     Exists,
-    /// There is no room.
+    /// A limit or a capacity is exceeded.
     Full,
     /// The program or the role does not allow it.
     Forbidden,
@@ -25,7 +27,7 @@ pub enum Cause {
     InUse,
     /// This server does not do it.
     Unsupported,
-    /// The request was taken back because another one of its batch failed.
+    /// The update was rolled back because another one of its batch failed.
     TakenBack,
     /// The switch does not run any more.
     Gone,
@@ -37,9 +39,9 @@ pub enum Cause {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// The sort.
+    /// The cause.
     pub cause: Cause,
-    /// What is wrong, for people.
+    /// An explanation for people.
     pub message: Cow<'static, str>,
 }
 
@@ -74,7 +76,7 @@ impl Refusal {
         }
     }
 
-    /// The same, with where it was found before it.
+    /// The same, with the place of the error before the message.
     pub(crate) fn within(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message).into();
         self

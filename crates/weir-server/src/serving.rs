@@ -1,8 +1,8 @@
-//! Servers on sockets.
+//! Sockets of servers: addresses, listeners, and the transport settings that all servers share.
 
-use crate::calls::{Calls, Counting};
-use crate::connections::{self, ANSWER, Incoming};
-use crate::receiving::{self, Receiving};
+use crate::calls::{Calls, CountingLayer};
+use crate::connections::{self, Incoming, PING_TIMEOUT};
+use crate::receiving::{self, AdmissionLayer};
 use crate::tls::{Tls, TlsError};
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use tonic::transport::server::Router;
 use tower_layer::Identity as Nothing;
 use tower_layer::Stack;
 
-/// Bytes that a client may send ahead of the server: the default of 64 KiB makes a large batch wait
-/// for the network some hundred times.
+/// The HTTP/2 flow control window. With the default of 64 KiB a large batch waits for some hundred
+/// round trips.
 const WINDOW: u32 = 4 << 20;
 
-/// Bytes of a frame that a client may send: with the default of 16 KiB, a large batch has hundreds,
-/// each with its own handling.
+/// The HTTP/2 frame size. With the default of 16 KiB a large batch has hundreds of frames, each
+/// with its own overhead.
 const FRAME: u32 = 1 << 20;
 
-/// A server does not start, or has ended by itself.
+/// A server cannot start, or has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened at.
@@ -53,7 +53,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether only this machine reaches it.
+    /// Whether it is reachable from this machine only.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
@@ -62,11 +62,10 @@ impl Address {
         }
     }
 
-    /// Listens. A socket in the file system that a server has left behind which is not there any
-    /// more is replaced.
+    /// Listens. A stale socket file, which no process listens on, is replaced.
     ///
     /// # Errors
-    /// The address is taken or cannot be had.
+    /// The address is in use or not available.
     pub async fn listen(&self) -> std::io::Result<Listener> {
         match self {
             Address::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
@@ -109,20 +108,20 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where connections come in.
+/// A listening socket.
 #[derive(Debug)]
 pub enum Listener {
-    /// By TCP.
+    /// A TCP port.
     Tcp(TcpListener),
-    /// By a socket in the file system.
+    /// A socket in the file system.
     Unix(UnixListener, SocketFile),
 }
 
 impl Listener {
-    /// Where it listens.
+    /// Its address.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system call fails.
     pub fn address(&self) -> std::io::Result<Address> {
         match self {
             Listener::Tcp(listener) => listener.local_addr().map(Address::Tcp),
@@ -137,20 +136,19 @@ impl From<TcpListener> for Listener {
     }
 }
 
-/// A socket in the file system, taken away with this.
+/// A socket file, removed when this is dropped.
 #[derive(Debug)]
 pub struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have been faster.
+        // It may have been removed already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// What every server has around its service: calls are counted, and messages before they are taken
-/// in.
-type Layers = Stack<Receiving, Stack<Counting, Nothing>>;
+/// The layers around every service: metrics of calls, and admission of messages.
+type Layers = Stack<AdmissionLayer, Stack<CountingLayer, Nothing>>;
 
 /// The settings that all servers have in common.
 pub(crate) struct Transport<'t> {
@@ -158,9 +156,9 @@ pub(crate) struct Transport<'t> {
     pub requests: usize,
     /// Connections at a time.
     pub connections: usize,
-    /// How long a connection is silent before the server asks whether the client is still there.
+    /// How long a connection may be silent before the server pings the client.
     pub keepalive: Duration,
-    /// What messages may take.
+    /// The limits of messages.
     pub messages: receiving::Bounds,
     /// Transport security.
     pub tls: Option<&'t Tls>,
@@ -172,11 +170,11 @@ impl Transport<'_> {
     /// A server without services.
     pub fn server(&self) -> Result<Server<Layers>, ServeError> {
         let server = Server::builder()
-            .layer(Counting(self.calls.clone()))
-            .layer(Receiving::new(self.messages))
+            .layer(CountingLayer(self.calls.clone()))
+            .layer(AdmissionLayer::new(self.messages))
             .concurrency_limit_per_connection(self.requests)
             .http2_keepalive_interval(Some(self.keepalive))
-            .http2_keepalive_timeout(Some(ANSWER))
+            .http2_keepalive_timeout(Some(PING_TIMEOUT))
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .max_frame_size(FRAME);
@@ -189,7 +187,7 @@ impl Transport<'_> {
         })
     }
 
-    /// Serves until `shutdown` is fulfilled.
+    /// Serves until `shutdown` completes.
     pub async fn serve(
         &self,
         router: Router<Layers>,

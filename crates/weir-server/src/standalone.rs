@@ -1,6 +1,8 @@
-//! A data plane without devices.
+//! [`Standalone`]: a data plane without devices, for tests and for embedding.
+//!
+//! One thread owns the switch and executes jobs from a channel. The program is interpreted.
 
-use crate::dataplane::{DataPlane, Done, Events, Gone, LoadFailure, Order};
+use crate::dataplane::{Command, Completion, DataPlane, Events, Gone, LoadFailure};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -10,23 +12,23 @@ use weir_interp::Interpreter;
 use weir_ir::{Program, passes};
 use weir_switch::{LoadError, Output, Switch, SwitchConfig};
 
-/// What time it is.
+/// The clock of a data plane.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// Real time since then.
+    /// Real time since this instant.
     Real(Instant),
-    /// This many ns: it goes on when somebody says so.
+    /// This many ns; it advances by [`Clock::advance`] only.
     Manual(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// Real time from now on.
+    /// Real time, from 0 now.
     #[must_use]
     pub fn real() -> Self {
         Clock::Real(Instant::now())
     }
 
-    /// A clock that stands at 0 until it is set.
+    /// A manual clock, at 0.
     #[must_use]
     pub fn manual() -> Self {
         Clock::Manual(Arc::default())
@@ -41,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// Lets a manual clock go on by this many ns; a real one goes on by itself.
+    /// Advances a manual clock by this many ns. A real clock ignores it.
     pub fn advance(&self, ns: u64) {
         if let Clock::Manual(now) = self {
             now.fetch_add(ns, Ordering::SeqCst);
@@ -49,14 +51,14 @@ impl Clock {
     }
 }
 
-/// A switch on a thread of its own, whose packets are given and taken by calls.
+/// A switch on a thread of its own, whose packets come and leave by calls.
 ///
-/// It interprets its program. What is sent to the CPU port goes to the control plane, everything
-/// else is given to whoever sent the packet that caused it ([`Standalone::send`]), or kept for
-/// [`Standalone::take_sent`] where the control plane or a packet generator sent it.
+/// It interprets its program. Packets to the CPU port go to the control plane. Other packets are
+/// returned by the [`Standalone::send`] that caused them. If the control plane or a packet
+/// generator caused them, [`Standalone::take_sent`] returns them.
 ///
-/// Packet generators send by the clock: by a real one as long as there is time for that, by a
-/// manual one all that is due before the next call is heeded.
+/// Packet generators send by the clock. With a manual clock all packets that are due are sent
+/// before the next job; with a real clock at most a limited number, so that jobs are not delayed.
 #[derive(Debug)]
 pub struct Standalone {
     jobs: mpsc::Sender<Job>,
@@ -65,15 +67,15 @@ pub struct Standalone {
     sent: Arc<Mutex<Vec<Output>>>,
 }
 
-/// Packets that wait for [`Standalone::take_sent`]; further ones are forgotten.
+/// The most packets that wait for [`Standalone::take_sent`]; further ones are dropped.
 const MAX_SENT: usize = 4096;
 
-/// Packets that are generated at a time by a real clock, so that calls have their turn.
+/// The most packets generated between two jobs with a real clock.
 const GENERATED: usize = 64;
 
 enum Job {
-    Order(Order, oneshot::Sender<()>),
-    Load(Arc<Program>, Order, oneshot::Sender<Result<(), LoadError>>),
+    Command(Command, oneshot::Sender<()>),
+    Load(Arc<Program>, Command, oneshot::Sender<Result<(), LoadError>>),
     Inject(u32, Vec<u8>),
     Receive(u32, Vec<u8>, mpsc::Sender<Vec<Output>>),
     Port(u32, bool),
@@ -81,8 +83,8 @@ enum Job {
 }
 
 impl Standalone {
-    /// A switch that runs a program (as the compiler made it), with this port for the control
-    /// plane.
+    /// A switch that runs a program, as the compiler made it. `cpu_port` is the control plane's
+    /// port.
     ///
     /// # Errors
     /// The program cannot be run.
@@ -109,28 +111,28 @@ impl Standalone {
         })
     }
 
-    /// Has a packet received at a port and gives what came of it, but for packets to the control
-    /// plane.
+    /// Receives a packet at a port and returns the packets that it caused, without those to the
+    /// control plane.
     ///
     /// # Panics
-    /// The switch's thread has panicked, which is a mistake in weir.
+    /// The switch's thread has panicked, which is a bug in weir.
     #[must_use]
     pub fn send(&self, port: u32, bytes: &[u8]) -> Vec<Output> {
         let (reply, result) = mpsc::channel();
-        self.tell(Job::Receive(port, bytes.to_vec(), reply));
+        self.enqueue(Job::Receive(port, bytes.to_vec(), reply));
         result.recv().expect("the switch's thread has panicked")
     }
 
-    /// Takes what packets of the control plane and of packet generators have caused, but for
-    /// packets to the control plane.
+    /// Takes the packets that were caused by the control plane and by packet generators, without
+    /// those to the control plane.
     #[must_use]
     pub fn take_sent(&self) -> Vec<Output> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A port comes up or goes down. All are up at first.
+    /// Sets a port up or down. All are up at first.
     pub fn set_port(&self, port: u32, up: bool) {
-        self.tell(Job::Port(port, up));
+        self.enqueue(Job::Port(port, up));
     }
 
     /// The clock.
@@ -139,8 +141,8 @@ impl Standalone {
         &self.clock
     }
 
-    fn tell(&self, job: Job) {
-        // Nobody is there any more: whoever waits for an answer learns it from its channel.
+    fn enqueue(&self, job: Job) {
+        // If the thread has ended, the job's reply channel is closed, which its caller notices.
         let _ = self.jobs.send(job);
     }
 }
@@ -150,20 +152,20 @@ impl DataPlane for Standalone {
         1
     }
 
-    fn order(&self, order: Order) -> Done<Gone> {
+    fn submit(&self, command: Command) -> Completion<Gone> {
         let (reply, done) = oneshot::channel();
-        self.tell(Job::Order(order, reply));
+        self.enqueue(Job::Command(command, reply));
         Box::pin(async move { done.await.map_err(|_| Gone) })
     }
 
-    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure> {
+    fn load(&self, program: Arc<Program>, prepare: Command) -> Completion<LoadFailure> {
         let (reply, done) = oneshot::channel();
-        self.tell(Job::Load(program, prepare, reply));
+        self.enqueue(Job::Load(program, prepare, reply));
         Box::pin(async move { done.await.map_err(|_| Gone)?.map_err(LoadFailure::from) })
     }
 
     fn inject(&self, port: u32, packet: Vec<u8>) {
-        self.tell(Job::Inject(port, packet));
+        self.enqueue(Job::Inject(port, packet));
     }
 
     fn cpu_port(&self) -> Option<u32> {
@@ -175,11 +177,11 @@ impl DataPlane for Standalone {
     }
 
     fn connect(&self, events: Events) {
-        self.tell(Job::Connect(events));
+        self.enqueue(Job::Connect(events));
     }
 }
 
-/// A switch that interprets the program, without what has no effect on any packet.
+/// A switch that interprets the program, after optimisation.
 pub(crate) fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
     let mut optimized = Program::clone(program);
     let observes = weir_arch::observes(&optimized);
@@ -187,14 +189,14 @@ pub(crate) fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
     Switch::with_engine(Arc::new(Interpreter::new(Arc::new(optimized))), SwitchConfig::default())
 }
 
-/// By a real clock packets may be due faster than they can be made.
+/// With a real clock packets may become due faster than they can be generated.
 fn limit(switch: &mut Switch, clock: &Clock) {
     if let Clock::Real(_) = clock {
         switch.limit_generation(GENERATED);
     }
 }
 
-/// What the switch's thread has.
+/// The state of the switch's thread.
 struct Runner {
     switch: Switch,
     cpu_port: Option<u32>,
@@ -208,10 +210,10 @@ impl Runner {
     fn run(mut self, todo: &mpsc::Receiver<Job>) {
         loop {
             let job = self.next(todo);
-            // The clock goes on even where no packet comes.
-            let late = self.switch.advance(self.clock.now_ns());
-            let late = self.without_control(late);
-            self.keep(late);
+            // Queued and generated packets leave by the clock, even if no packet arrives.
+            let due = self.switch.advance(self.clock.now_ns());
+            let due = self.split_off_control(due);
+            self.keep(due);
             match job {
                 Ok(job) => self.execute(job),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -220,11 +222,11 @@ impl Runner {
         }
     }
 
-    /// The next job; none is waited for beyond the time when something is to be sent.
+    /// Waits for the next job, at most until a packet is due.
     fn next(&self, todo: &mpsc::Receiver<Job>) -> Result<Job, mpsc::RecvTimeoutError> {
         match (&self.clock, self.switch.next_departure()) {
-            (Clock::Real(_), Some(at)) => {
-                let wait = at.saturating_sub(self.clock.now_ns());
+            (Clock::Real(_), Some(departure)) => {
+                let wait = departure.saturating_sub(self.clock.now_ns());
                 todo.recv_timeout(Duration::from_nanos(wait))
             }
             _ => todo.recv().map_err(mpsc::RecvTimeoutError::from),
@@ -233,12 +235,12 @@ impl Runner {
 
     fn execute(&mut self, job: Job) {
         match job {
-            Job::Order(order, done) => {
-                order(0, &mut self.switch);
+            Job::Command(command, done) => {
+                command(0, &mut self.switch);
                 let _ = done.send(());
             }
             Job::Load(program, prepare, done) => {
-                let _ = done.send(self.change(&program, &prepare));
+                let _ = done.send(self.replace_program(&program, &prepare));
             }
             Job::Inject(port, bytes) => {
                 let out = self.process(port, &bytes);
@@ -264,7 +266,7 @@ impl Runner {
         }
     }
 
-    fn change(&mut self, program: &Arc<Program>, prepare: &Order) -> Result<(), LoadError> {
+    fn replace_program(&mut self, program: &Arc<Program>, prepare: &Command) -> Result<(), LoadError> {
         let mut switch = load(program)?;
         limit(&mut switch, &self.clock);
         for (port, up) in &self.ports {
@@ -276,14 +278,14 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs a packet; gives what does not go to the control plane.
+    /// Processes a packet; returns the packets that do not go to the control plane.
     fn process(&mut self, port: u32, bytes: &[u8]) -> Vec<Output> {
         let out = self.switch.inject(port, bytes, self.clock.now_ns());
-        self.without_control(out)
+        self.split_off_control(out)
     }
 
-    /// Tells the control plane of its packets; gives the others.
-    fn without_control(&self, mut out: Vec<Output>) -> Vec<Output> {
+    /// Sends the control plane its packets; returns the others.
+    fn split_off_control(&self, mut out: Vec<Output>) -> Vec<Output> {
         let to_cpu = out.extract_if(.., |o| Some(o.port) == self.cpu_port);
         for output in to_cpu {
             if let Some(events) = &self.events {
@@ -293,6 +295,7 @@ impl Runner {
         out
     }
 
+    /// Keeps packets for [`Standalone::take_sent`].
     fn keep(&mut self, out: Vec<Output>) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MAX_SENT.saturating_sub(sent.len());

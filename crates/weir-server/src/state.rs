@@ -1,9 +1,12 @@
-//! What a device keeps in a file, so that it is there again after a restart: its program, what
-//! control planes have made of the switch, and what servers keep themselves.
+//! The persistent state of a device (`weir run --state`): its program, the state that control
+//! planes have written, and the settings of servers.
+//!
+//! [`StateFile`] is an opened file before the switch runs; [`State`] appends changes to its
+//! journal. The file format and its writer are in [`weir_state`].
 
 use crate::dataplane::gather;
 use crate::device::{Device, lock};
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::Digests;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -18,7 +21,7 @@ use weir_proto::p4::v1 as pb;
 use weir_state::{Begin, Claim, Contents, Finding, Keeper, NotKept, Saved, StateError};
 use weir_switch::{CounterValues, Journal, Switch};
 
-/// Names of what servers keep.
+/// Names of the settings that servers keep.
 pub(crate) const DIGESTS: &str = "p4runtime digests";
 pub(crate) const PORTS: &str = "ports";
 pub(crate) const ATTRIBUTES: &str = "bfruntime attributes";
@@ -69,13 +72,13 @@ impl StateFile {
         &self.program
     }
 
-    /// Whether there is a state to go on with.
+    /// Whether a state was found and is restored.
     #[must_use]
     pub fn is_restored(&self) -> bool {
         self.saved.is_some()
     }
 
-    /// What of the file is no state to go on with. It is set aside when this is started.
+    /// The part of the file that cannot be restored. It is set aside when this is started.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         self.claim.finding()
@@ -92,7 +95,7 @@ impl StateFile {
             .map_or(Ok(0), |saved| saved.restore(replica, switch))
     }
 
-    /// Begins to keep what is changed from now on. `switch` is replica 0, restored: it gets a
+    /// Starts to record changes. `switch` is replica 0, restored: it gets a
     /// journal.
     ///
     /// # Errors
@@ -149,7 +152,7 @@ pub struct State {
     settings: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
-/// What is kept of a program that a control plane has set.
+/// The description of a program that a control plane has set.
 #[derive(Serialize, Deserialize)]
 struct About {
     /// What BF Runtime calls it.
@@ -161,7 +164,7 @@ struct About {
 }
 
 impl About {
-    fn of(loaded: &Loaded) -> Self {
+    fn of(loaded: &LoadedProgram) -> Self {
         let bfrt = loaded.bfrt.as_ref().ok();
         About {
             name: bfrt.map_or_else(String::new, |b| b.name.clone()),
@@ -182,7 +185,7 @@ pub(crate) fn encoded<T: Serialize>(what: &T) -> Vec<u8> {
 impl State {
     /// The program that runs, as control planes know it. `name`: what BF Runtime calls the one that
     /// the switch was started with.
-    pub(crate) fn loaded(&self, program: Arc<Program>, name: &str) -> Result<Loaded, Refusal> {
+    pub(crate) fn loaded(&self, program: Arc<Program>, name: &str) -> Result<LoadedProgram, Refusal> {
         let about: Option<About> = {
             let begin = lock(&self.begin);
             begin
@@ -191,9 +194,9 @@ impl State {
                 .and_then(|_| postcard::from_bytes(&begin.about).ok())
         };
         let Some(about) = about else {
-            return Loaded::running(program, name);
+            return LoadedProgram::running(program, name);
         };
-        let mut loaded = Loaded::running(program, &about.name)?;
+        let mut loaded = LoadedProgram::running(program, &about.name)?;
         if let Ok(config) = pb::ForwardingPipelineConfig::decode(about.config.as_slice()) {
             loaded.config = config;
         }
@@ -235,13 +238,13 @@ impl From<NotKept> for Refusal {
 }
 
 impl Device {
-    /// Whether what is changed can be kept, where it is to be.
+    /// Checks that changes can be recorded, if the device has a state file.
     pub(crate) fn check_state(&self) -> Result<(), Refusal> {
         Ok(self.state.as_ref().map_or(Ok(()), |state| state.keeper.check())?)
     }
 
-    /// Waits until what was changed before is kept, where it is to be.
-    pub(crate) async fn kept(&self) -> Result<(), Refusal> {
+    /// Waits until all earlier changes are in the state file, if the device has one.
+    pub(crate) async fn persisted(&self) -> Result<(), Refusal> {
         match &self.state {
             Some(state) => Ok(state.keeper.kept().await?),
             None => Ok(()),
@@ -273,7 +276,7 @@ impl Device {
     }
 
     /// Keeps a program that a control plane has set, with its state, in place of everything before.
-    pub(crate) async fn keep_program(&self, loaded: &Loaded, digests: &Digests) -> Result<(), Refusal> {
+    pub(crate) async fn keep_program(&self, loaded: &LoadedProgram, digests: &Digests) -> Result<(), Refusal> {
         let Some(state) = &self.state else { return Ok(()) };
         {
             let mut begin = lock(&state.begin);
@@ -287,7 +290,8 @@ impl Device {
         self.write_anew(state).await
     }
 
-    /// Writes the file anew, with what counters hold now. Nobody may change anything in between.
+    /// Rewrites the file, with the current values of counters. No change may happen meanwhile: the
+    /// caller holds the locks.
     async fn write_anew(&self, state: &State) -> Result<(), Refusal> {
         let mut contents = Contents::new(&lock(&state.begin));
         for (name, value) in &*lock(&state.settings) {
@@ -310,7 +314,7 @@ impl Device {
         if let Some(whole) = whole {
             state.keeper.replace(whole.counters(&counters));
         }
-        self.kept().await
+        self.persisted().await
     }
 
     /// The journal that replica 0 of a new program is to have.
@@ -325,8 +329,8 @@ impl Device {
     /// It cannot be written, or the switch is not running any more.
     pub async fn checkpoint(&self) -> Result<(), Refusal> {
         let Some(state) = &self.state else { return Ok(()) };
-        // Nobody changes anything in between.
-        let _turn = self.turns.write().await;
+        // No change happens meanwhile.
+        let _phase = self.phases.write().await;
         let _alone = self.pipelines.write().await;
         self.write_anew(state).await
     }

@@ -1,4 +1,4 @@
-//! Requests that are done to their end, whether or not the client waits for it.
+//! Requests that run to completion even if their client disconnects.
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -6,14 +6,15 @@ use std::task::Poll;
 use tokio::task::JoinError;
 use tonic::Status;
 
-/// Does a request. It goes on where the client does not wait: a batch is done whole or not at all.
+/// Runs a request to completion, even if the returned future is dropped after its first poll: a
+/// batch must not be abandoned half done.
 ///
-/// What need not wait for anything is done at once, on this task: another one per request is a good
-/// part of what a small request costs.
+/// The first poll runs on the caller's task. A request that completes in it needs no task of its
+/// own, whose creation is a good part of the cost of a small request.
 ///
 /// # Errors
-/// The request's own. One that panicked is a mistake in weir, and an error to the client.
-pub(crate) async fn to_its_end<T: Send + 'static>(
+/// The request's own error, or `INTERNAL` if it panicked.
+pub(crate) async fn run_detached<T: Send + 'static>(
     request: impl Future<Output = Result<T, Status>> + Send + 'static,
 ) -> Result<T, Status> {
     let mut request = Box::pin(request);
@@ -23,7 +24,7 @@ pub(crate) async fn to_its_end<T: Send + 'static>(
     });
     let failed = || Status::internal("the request has met a mistake in weir: please report it");
     match tried.await {
-        Ok(Poll::Ready(done)) => done,
+        Ok(Poll::Ready(outcome)) => outcome,
         Ok(Poll::Pending) => {
             let joined: Result<_, JoinError> = tokio::spawn(request).await;
             joined.unwrap_or_else(|_| Err(failed()))
@@ -40,11 +41,11 @@ mod tests {
     use tonic::Code;
 
     #[tokio::test]
-    async fn requests_go_on_where_nobody_waits() {
+    async fn requests_complete_after_their_client_has_left() {
         let (go, gone) = tokio::sync::oneshot::channel::<()>();
         let is_done = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&is_done);
-        let request = to_its_end(async move {
+        let request = run_detached(async move {
             let _ = gone.await;
             done.store(true, Ordering::SeqCst);
             Ok(())
@@ -59,13 +60,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_error_of_the_request_only() {
-        let at_once = to_its_end::<()>(async { panic!("a mistake that a test makes") });
+        let at_once = run_detached::<()>(async { panic!("a mistake that a test makes") });
         assert_eq!(at_once.await.map_err(|s| s.code()), Err(Code::Internal));
-        let later = to_its_end::<()>(async {
+        let later = run_detached::<()>(async {
             tokio::task::yield_now().await;
             panic!("a mistake that a test makes")
         });
         assert_eq!(later.await.map_err(|s| s.code()), Err(Code::Internal));
-        assert_eq!(to_its_end(async { Ok(7) }).await.map_err(|s| s.code()), Ok(7));
+        assert_eq!(run_detached(async { Ok(7) }).await.map_err(|s| s.code()), Ok(7));
     }
 }

@@ -1,4 +1,4 @@
-//! Transport security: what is given for it, and whether it can be used.
+//! TLS settings: PEM texts, and checks of them before a server starts.
 
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;

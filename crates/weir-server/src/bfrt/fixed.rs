@@ -17,7 +17,7 @@ use super::apply::Done;
 use super::change::{Change, removes_elements};
 use super::schema::{Field, Table};
 use super::value::{self, Type, Value};
-use crate::dataplane::Effort;
+use crate::dataplane::Cost;
 use crate::ports::Ports;
 use crate::refusal::Refusal;
 use std::ops::RangeInclusive;
@@ -185,14 +185,14 @@ impl Row {
     }
 
     /// The cost of a change with this row. A removed entry is known by its key alone.
-    pub fn effort(&self, op: Op) -> Effort {
+    pub fn cost(&self, op: Op) -> Cost {
         let lengths = self.data.iter().filter_map(|(_, value)| match value {
             Value::Numbers(list) => Some(list.len()),
             _ => None,
         });
         match lengths.max() {
-            None if !self.data.is_empty() => Effort::Any,
-            length => Effort::list(length.unwrap_or(0), op == Op::Insert),
+            None if !self.data.is_empty() => Cost::Unbounded,
+            length => Cost::list(length.unwrap_or(0), op == Op::Insert),
         }
     }
 

@@ -17,7 +17,7 @@ use super::schema::{Kind, Role, Schema, Table};
 use super::target::{self, Scopes};
 use super::{change, value};
 use crate::ports::Ports;
-use crate::reading::{Room, cost_of_bytes};
+use crate::reading::{StepBudget, cost_of_bytes};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use weir_ir::KeyMatch;
@@ -104,12 +104,12 @@ pub(crate) struct Portion {
     found: Vec<ReadItem>,
     /// Encoded entities that follow those in `found`.
     rows: Rows,
-    room: Room,
+    budget: StepBudget,
 }
 
-impl AsRef<Room> for Portion {
-    fn as_ref(&self) -> &Room {
-        &self.room
+impl AsRef<StepBudget> for Portion {
+    fn as_ref(&self) -> &StepBudget {
+        &self.budget
     }
 }
 
@@ -119,17 +119,17 @@ impl Portion {
         Portion {
             found: Vec::new(),
             rows: Rows::default(),
-            room: Room::for_entities(limit),
+            budget: StepBudget::for_entities(limit),
         }
     }
 
     /// The cost of the entities.
     pub fn cost(&self) -> usize {
-        self.room.taken()
+        self.budget.charged()
     }
 
     pub fn is_full(&self) -> bool {
-        self.room.is_full()
+        self.budget.is_full()
     }
 
     /// The entities in order.
@@ -150,7 +150,7 @@ impl Portion {
 
     fn entity(&mut self, entity: pb::Entity) {
         self.end_rows();
-        self.room.take(cost(&entity));
+        self.budget.charge(cost(&entity));
         self.found.push(ReadItem::Entity(Box::new(entity)));
     }
 
@@ -159,7 +159,7 @@ impl Portion {
         if self.rows.bytes.len() >= MAX_ROWS_BYTES {
             self.end_rows();
         }
-        self.room.take(1);
+        self.budget.charge(1);
         &mut self.rows
     }
 }
@@ -237,7 +237,7 @@ impl Query {
                 let usage = objects::usage(context, table(*at), switch)?;
                 if !matches!(table(*at).kind, Kind::Match(_)) {
                     // Tables of this kind have no count, so their entries were visited.
-                    out.room.take(usage as usize / Room::LOOKS);
+                    out.budget.charge(usage as usize / StepBudget::VISITS_PER_ENTITY);
                 }
                 out.push(Entity::TableUsage(pb::TableUsage {
                     table_id: table(*at).id,

@@ -19,10 +19,10 @@ use super::read::ReadContext;
 use super::target::Scopes;
 use super::{SHARED, errors};
 use crate::device::{Device, Pipeline, lock};
-use crate::receiving::{Held, while_held};
+use crate::receiving::{BudgetPermit, holding};
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
-use crate::tasks::to_its_end;
+use crate::tasks::run_detached;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -199,9 +199,9 @@ impl BfRuntime {
 impl Service for BfRuntime {
     async fn write(&self, request: Request<bfrt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         let work = writing::write(Arc::clone(&self.shared), request.into_inner(), options);
-        let task = to_its_end(while_held(held, work));
+        let task = run_detached(holding(held, work));
         let written = options.with_deadline("Write", task).await;
         written.map(Response::new)
     }
@@ -210,7 +210,7 @@ impl Service for BfRuntime {
 
     async fn read(&self, request: Request<bfrt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let options = Options::new(&self.shared.config, request.metadata());
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), options, held);
         Ok(Response::new(stream))
     }
@@ -219,12 +219,12 @@ impl Service for BfRuntime {
         &self,
         request: Request<bfrt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         // Cancelling the call drops the guard and cancels the compilation. A program that is
         // already compiled is still loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
-        let task = to_its_end(while_held(held, work));
+        let task = run_detached(holding(held, work));
         task.await.map(Response::new)
     }
 

@@ -1,4 +1,4 @@
-//! Makes changes on a replica of the switch.
+//! Applies the changes of a batch to a replica of the switch, in one transaction.
 
 use super::change::{Before, Change, Direct, NewState, Place};
 use super::refusal::Refusal;
@@ -12,21 +12,21 @@ use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, Tab
 ///
 /// The whole is one step between two packet vectors of this replica. Unless failures are to be left
 /// alone (`CONTINUE_ON_ERROR`), the first one takes everything back; and they go through no more of
-/// what is there than as many entries as `most`.
+/// existing state than `most` entries.
 pub fn apply_all(
     switch: &mut Switch,
     replica: usize,
     mut changes: Items<'_, Result<Change, Refusal>>,
     (atomicity, most): (Atomicity, usize),
 ) -> Vec<Result<(), Refusal>> {
-    let goes_on = atomicity == Atomicity::ContinueOnError;
+    let continue_on_error = atomicity == Atomicity::ContinueOnError;
     let mut outcomes = Vec::with_capacity(changes.all().len());
-    if !goes_on && changes.all().iter().any(Result::is_err) {
+    if !continue_on_error && changes.all().iter().any(Result::is_err) {
         // What cannot be done in any state is known before anything is tried.
         return taken_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
     }
     let mut transaction = switch.transaction();
-    if !goes_on {
+    if !continue_on_error {
         transaction.bound(most);
     }
     for at in 0..changes.all().len() {
@@ -34,7 +34,7 @@ pub fn apply_all(
         let outcome = take(&mut changes, at).and_then(|change| apply(change, replica, &mut transaction));
         if outcome.is_err() {
             transaction.back_to(mark);
-            if !goes_on {
+            if !continue_on_error {
                 transaction.back_to_start();
                 let mut failure = outcome.err();
                 return taken_back((0..changes.all().len()).map(|i| if i == at { failure.take() } else { None }));
@@ -46,7 +46,7 @@ pub fn apply_all(
     outcomes
 }
 
-/// A change for this replica; what is left in its place is not looked at again.
+/// Takes a change for this replica; its place is not read again.
 fn take(changes: &mut Items<'_, Result<Change, Refusal>>, at: usize) -> Result<Change, Refusal> {
     match changes {
         Items::Own(changes) => std::mem::replace(&mut changes[at], Ok(Change::Nothing)),
@@ -207,7 +207,8 @@ fn check_before(before: Before, is_there: bool, what: &str, id: u32) -> Result<(
 }
 
 /// A selector's tables are filled either by members and groups or by action sets (specification,
-/// section "One Shot Action Selector Programming"). Since all entries are of one sort, one tells.
+/// section "One Shot Action Selector Programming"). All entries are of one kind, so checking
+/// one suffices.
 pub(crate) fn check_style(switch: &Switch, table: TableId, action: &EntryAction) -> Result<(), Refusal> {
     let spec = switch.table_state(table)?.table.spec();
     let Implementation::Selector(instance) = spec.implementation else {
@@ -276,7 +277,7 @@ pub(crate) fn check_profile(
 
 fn value_set(t: &mut Transaction<'_>, set: ValueSetId, members: Vec<Vec<KeyMatch>>) -> Result<(), Refusal> {
     t.write(Write::ValueSet(set, TableOp::Clear))?;
-    // Members have no order, but where they overlap the table below wants one.
+    // Members have no order, but the table requires a priority where they may overlap.
     let has_priority = t
         .switch()
         .state()

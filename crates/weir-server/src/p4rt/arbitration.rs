@@ -1,5 +1,6 @@
-//! Who is primary: a state machine that hears what streams say and answers who is to be told what
-//! (specification, section "Client Arbitration and Controller Replication").
+//! Arbitration: a state machine that decides which stream of a role is primary, from the updates of
+//! streams, and returns the notices to send (specification, section "Client Arbitration and
+//! Controller Replication").
 //!
 //! It does no I/O and knows no time.
 
@@ -21,8 +22,8 @@ pub type Election = u128;
 /// How many times as many roles without streams are remembered as there may be with streams.
 pub const FORMER: usize = 16;
 
-/// Of so many roles without streams, those that left last, what they may do is remembered, too: who
-/// only reads goes on while its controller comes back. A config takes up to 128 KiB.
+/// The number of roles without streams whose scope is remembered, those that left last. So Reads
+/// keep working while a role's controller reconnects. A config takes up to 128 KiB.
 const SCOPES: usize = 64;
 
 /// Bytes of a role's name: names are kept.
@@ -38,14 +39,14 @@ pub struct Limits {
     pub roles: usize,
 }
 
-/// Somebody is to be told.
+/// A message to a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// Whom.
+    /// The stream.
     pub stream: StreamId,
-    /// What.
+    /// The message.
     pub update: pb::MasterArbitrationUpdate,
-    /// Changes that a former primary has begun must be done before this is sent.
+    /// It must be sent after all changes that a former primary has submitted are done.
     pub after_writes: bool,
 }
 
@@ -117,7 +118,7 @@ fn name_of(role: Option<&pb::Role>) -> String {
 }
 
 impl Arbitration {
-    /// Nobody is there yet.
+    /// Without streams.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Arbitration {
@@ -190,11 +191,11 @@ impl Arbitration {
             role.primary = Some(stream);
             role.config = config.cloned();
             role.scope = scope;
-            return Ok(self.tell_all(&name, had_primary));
+            return Ok(self.notify_all(&name, had_primary));
         }
         if was_primary {
             role.primary = None;
-            return Ok(self.tell_all(&name, false));
+            return Ok(self.notify_all(&name, false));
         }
         Ok(self.notice(stream, false).into_iter().collect())
     }
@@ -240,7 +241,7 @@ impl Arbitration {
             return Vec::new();
         }
         match was_primary {
-            true => self.tell_all(&gone.role, false),
+            true => self.notify_all(&gone.role, false),
             false => Vec::new(),
         }
     }
@@ -248,9 +249,8 @@ impl Arbitration {
     /// Remembers the highest election id of a role that has no streams any more, if it ever had
     /// one, and what it may do.
     ///
-    /// Where there are too many, that which has been without streams for longest is forgotten.
-    /// Otherwise whoever opens streams for one role after the other would keep everybody else from
-    /// new ones.
+    /// If there are too many, the one without streams for longest is forgotten. Otherwise a client
+    /// that opens streams for one role after the other would keep all others from new roles.
     fn remember(&mut self, role: String, highest: Option<Election>, scope: Arc<Scope>) {
         let Some(highest) = highest else { return };
         if self.former.len() >= self.limits.roles.saturating_mul(FORMER) {
@@ -276,8 +276,8 @@ impl Arbitration {
         self.former.insert(role, former);
     }
 
-    /// Tells everybody of a role; the primary last.
-    fn tell_all(&self, name: &str, after_writes: bool) -> Vec<Notice> {
+    /// Notices to all streams of a role, the primary last.
+    fn notify_all(&self, name: &str, after_writes: bool) -> Vec<Notice> {
         let Some(role) = self.roles.get(name) else {
             return Vec::new();
         };
@@ -322,7 +322,7 @@ impl Arbitration {
     /// There is no such role, or another one is its primary, or none.
     pub fn check(&self, role: &str, id: Option<&pb::Uint128>) -> Result<Arc<Scope>, Refusal> {
         let Some(role) = self.roles.get(role) else {
-            // Nobody has it now.
+            // No stream has it now.
             self.scope(role)?;
             return Err(no_primary());
         };

@@ -1,5 +1,5 @@
 //! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the
-//! program alone tells.
+//! program alone allows.
 
 use super::refusal::Refusal;
 use super::schema::{Schema, Table};

@@ -1,4 +1,4 @@
-//! What a server can be told before it starts.
+//! The settings of a P4Runtime server.
 
 use crate::tls::Tls;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,14 +7,14 @@ use std::time::Duration;
 /// How a P4Runtime server listens and what it takes.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where it listens. The default is port 9559 of the loopback interface; whoever opens it to a
-    /// network should set `tls`, too.
+    /// Where it listens. The default is port 9559 of the loopback interface; set
+    /// `tls` before opening it to a network.
     pub listen: SocketAddr,
     /// Transport security; none by default.
     pub tls: Option<Tls>,
     /// The number of the device. Requests may also say 0 for it.
     pub device_id: u64,
-    /// Longest message that is taken in, in bytes. The specification wants at least 4 MiB; default
+    /// The most bytes of a message. The specification requires at least 4 MiB; default
     /// 256 MiB, as batches may be large. Whatever it is, a Read has at most 16 MiB, and all but
     /// Reads, Writes and programs 4 MiB.
     pub max_message_bytes: usize,
@@ -41,12 +41,12 @@ pub struct Config {
     /// Entities of one ReadResponse, and of one step of the switch while it is read, default 1024.
     /// A group counts as many as it has members or replicas, and 64 bytes of metadata as one.
     pub read_chunk: usize,
-    /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk goes on,
-    /// no Write begins.
+    /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk runs, no
+    /// Write starts.
     pub read_ahead: usize,
     /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in
-    /// all, as long again and a second for each 50,000 entries. Then it is told ABORTED, and so is
-    /// a Read that has kept others waiting to write for so long.
+    /// all, as long again and a second for each 50,000 entries. Then the Read is ABORTED, and
+    /// so is one for which Writes have waited this long.
     pub read_patience: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,
@@ -56,13 +56,13 @@ pub struct Config {
     /// remembered.
     pub max_roles: usize,
     /// Messages that wait for a slow stream, default 1024. Further packets, digests and
-    /// notifications are lost; a stream that cannot be told who is primary is ended.
+    /// notifications are lost; a stream with no room for an arbitration notice is ended.
     pub stream_queue: usize,
     /// Connections at a time, default 1024; never more than a third of the files that the process
     /// may open. For a further one that is ended which has had no request or stream for longest;
     /// where all have one, it is closed itself.
     pub max_connections: usize,
-    /// How long a connection is silent before the client is asked whether it is there, default 30
+    /// How long a connection is silent before the server pings the client, default 30
     /// s. It has 20 s to answer. For TLS and the beginning of HTTP/2 it has the time of the
     /// silence.
     pub keepalive: Duration,
@@ -75,11 +75,10 @@ pub struct Config {
     pub small_error_bytes: usize,
     /// Largest trailer that is ever sent, default 16 MiB.
     pub max_error_bytes: usize,
-    /// How often the switch is asked for digests, default 5 ms. It is not asked where none are
-    /// wanted.
+    /// The polling interval of digests, default 5 ms. There is no polling if none are enabled.
     pub digest_interval: Duration,
-    /// How often the switch is asked for idle entries, default 100 ms. It is not asked where no
-    /// table has any.
+    /// The polling interval of idle entries, default 100 ms. There is no polling if no table has
+    /// idle timeouts.
     pub idle_interval: Duration,
     /// Packets that wait to become packet-ins, default 1024.
     pub packet_queue: usize,

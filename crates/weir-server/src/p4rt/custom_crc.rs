@@ -21,7 +21,8 @@ const TYPE_NAME: &str = "p4.v1.P4Data";
 /// How it is marked in an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/p4.v1.P4Data";
 
-/// Fields of a `P4Data` with five members, and more for those of other lengths to be told apart.
+/// The most fields of a `P4Data`: enough for five members, and for wrong numbers of members to be
+/// reported.
 const MOST_FIELDS: usize = 32;
 
 /// The custom CRC whose extern type this is.

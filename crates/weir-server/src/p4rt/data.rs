@@ -154,7 +154,7 @@ pub fn encode_message(ty: &TypeSpec, message: &Message, errors: &[String]) -> pb
     parts.value(ty)
 }
 
-/// Whether cells of a register can be told: they keep neither which header of a union is valid nor
+/// Whether cells of a register can be read: they keep neither which header of a union is valid nor
 /// how long a varbit is.
 ///
 /// # Errors
@@ -176,7 +176,7 @@ pub fn check_cell(ty: &TypeSpec) -> Result<(), Refusal> {
     }
 }
 
-/// What is left of a value that is being encoded.
+/// The rest of a value that is being encoded.
 struct Parts<'a> {
     scalars: std::slice::Iter<'a, Bits>,
     valid: std::slice::Iter<'a, bool>,
@@ -224,7 +224,7 @@ impl Parts<'_> {
 
     fn header(&mut self, fields: &[(String, TypeSpec)]) -> pb::P4Header {
         let is_valid = self.valid.next().copied().unwrap_or(true);
-        // Those of an invalid header have to be taken, but are not told.
+        // The fields of an invalid header are consumed, but not encoded.
         let mut bitstrings = Vec::with_capacity(fields.len());
         self.bitstrings(fields, &mut bitstrings);
         pb::P4Header {
@@ -343,7 +343,7 @@ mod tests {
         ]);
         let one = [Bits::new(8, 1), Bits::new(16, 2), Bits::new(8, 0xff)];
         let scalars = [&one[..], &one, &one, &[Bits::new(8, 7)]].concat();
-        let told = encode_message(&ty, &message(&scalars, &[true, false, false, true, false, false]), &[]);
+        let encoded = encode_message(&ty, &message(&scalars, &[true, false, false, true, false, false]), &[]);
         let valid = |name: &str, bitstrings: &[&[u8]]| pb::P4HeaderUnion {
             valid_header_name: name.into(),
             valid_header: Some(pb::P4Header {
@@ -359,7 +359,7 @@ mod tests {
             data(Data::HeaderUnion(pb::P4HeaderUnion::default())),
             data(Data::Bitstring(vec![7])),
         ];
-        assert_eq!(told, data(Data::Tuple(pb::P4StructLike { members })));
+        assert_eq!(encoded, data(Data::Tuple(pb::P4StructLike { members })));
     }
 
     #[test]
@@ -374,7 +374,7 @@ mod tests {
             Bits::new(16, 0x102),
             Bits::new(8, 3),
         ];
-        let told = encode(&ty, &scalars, &[]);
+        let encoded = encode(&ty, &scalars, &[]);
         let members = [
             Data::Header(pb::P4Header {
                 is_valid: true,
@@ -383,8 +383,8 @@ mod tests {
             Data::Bitstring(vec![3]),
         ];
         let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
-        assert_eq!(told.data, Some(Data::Tuple(pb::P4StructLike { members })));
-        assert_eq!(decode(&ty, &told, &[]), Ok(scalars.to_vec()));
+        assert_eq!(encoded.data, Some(Data::Tuple(pb::P4StructLike { members })));
+        assert_eq!(decode(&ty, &encoded, &[]), Ok(scalars.to_vec()));
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
             Bits::new(8, 0),
             Bits::zero(0),
         ];
-        let told = encode_message(&ty, &message(&scalars, &[true, false]), &[]);
+        let encoded = encode_message(&ty, &message(&scalars, &[true, false]), &[]);
         let header = |is_valid, bitstrings| Data::Header(pb::P4Header { is_valid, bitstrings });
         let members = [
             Data::Varbit(pb::P4Varbit {
@@ -409,6 +409,6 @@ mod tests {
             header(false, vec![]),
         ];
         let members = members.map(|data| pb::P4Data { data: Some(data) }).to_vec();
-        assert_eq!(told.data, Some(Data::Tuple(pb::P4StructLike { members })));
+        assert_eq!(encoded.data, Some(Data::Tuple(pb::P4StructLike { members })));
     }
 }

@@ -89,7 +89,7 @@ impl Digests {
         self.digests.is_empty()
     }
 
-    /// The switch has sent a message. What is sent at once is returned.
+    /// Adds a message of the switch. Returns a list that is to be sent at once.
     pub fn message(&mut self, digest: u32, message: Message, now_ns: u64) -> Option<List> {
         let state = self.digests.get_mut(&digest)?;
         if state.waits.contains(&message) || state.cached.contains(&message) {
@@ -137,7 +137,7 @@ impl Digests {
         true
     }
 
-    /// Time has gone on: lists that have waited long enough.
+    /// Returns the lists whose waiting time is over.
     pub fn tick(&mut self, now_ns: u64) -> Vec<List> {
         let mut due = Vec::new();
         for (id, state) in &mut self.digests {

@@ -1,10 +1,11 @@
 //! P4Runtime 1.5.
 //!
-//! - What clients say is resolved and checked by `change` (writes), `read` (queries) and `program`
+//! - Requests are resolved and checked by `change` (writes), `read` (queries) and `program`
 //!   (pipelines), with `schema` for the numbers of P4Info; `apply` makes changes on a replica of
 //!   the switch.
 //! - `arbitration` and `digest` are state machines without I/O.
-//! - `service` and the modules beside it are the server: RPCs, streams and what is polled.
+//! - `service` and the modules beside it are the server: RPCs, streams, and polling of digests and
+//!   idle entries.
 
 #![allow(
     deprecated,

@@ -16,7 +16,7 @@ const MAX_DIAGNOSTICS: usize = 20;
 
 /// A program that is loaded or saved, as the control plane names it.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedProgram {
     /// As the compiler made it.
     pub program: Arc<Program>,
     /// By the numbers of P4Info.
@@ -34,7 +34,7 @@ fn info_of(program: &Program) -> Result<config::P4Info, Refusal> {
     })
 }
 
-impl Loaded {
+impl LoadedProgram {
     /// A program that runs without a client of P4Runtime having loaded it; `name` is what BF
     /// Runtime calls it.
     ///
@@ -48,7 +48,7 @@ impl Loaded {
             p4_device_config: weir_ir::print::print(&program).into_bytes(),
             cookie: None,
         };
-        Ok(Loaded {
+        Ok(LoadedProgram {
             bfrt: crate::bfrt::program::Program::new(&program, name).map(Arc::new),
             program,
             schema,
@@ -63,7 +63,7 @@ impl Loaded {
     /// It has no P4Info, does not compile, cannot be run, or is not what its P4Info says.
     pub fn of_config(
         config: Option<pb::ForwardingPipelineConfig>,
-        running: Option<&Loaded>,
+        running: Option<&LoadedProgram>,
         cancellation: &Cancellation,
     ) -> Result<Self, Refusal> {
         let config = config.ok_or_else(|| Refusal::malformed("the config is missing"))?;
@@ -81,7 +81,7 @@ impl Loaded {
         let name = info.pkg_info.as_ref().map_or("", |p| p.name.as_str());
         let before = running.and_then(|r| r.bfrt.as_ref().ok()).map(|b| b.name.as_str());
         let name = if name.is_empty() { before.unwrap_or("p4") } else { name };
-        Ok(Loaded {
+        Ok(LoadedProgram {
             bfrt: crate::bfrt::program::Program::new(&program, name).map(Arc::new),
             program,
             schema,
@@ -94,7 +94,7 @@ impl Loaded {
 /// the one that runs.
 pub(crate) fn program(
     bytes: &[u8],
-    running: Option<&Loaded>,
+    running: Option<&LoadedProgram>,
     cancellation: &Cancellation,
 ) -> Result<Arc<Program>, Refusal> {
     if bytes.is_empty() {

@@ -1,8 +1,8 @@
-//! What a query of a `ReadRequest` finds (specification, sections "Wildcard Reads" and those of the
+//! Queries of a `ReadRequest` (specification, sections "Wildcard Reads" and those of the
 //! entities).
 //!
-//! A query is read in portions, each within one step of the switch: [`Reader::read`] goes on where
-//! the last portion ended.
+//! A query is read in portions, each within one step of the switch: [`Reader::read`] continues
+//! where the last portion ended.
 
 mod cost;
 mod entries;
@@ -12,7 +12,7 @@ use super::change::{self, no_meter_counts};
 use super::refusal::Refusal;
 use super::schema::{Array, Profile, Schema};
 use super::{action, data, matching};
-use crate::reading::Room;
+use crate::reading::StepBudget;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use weir_proto::p4::v1 as pb;
@@ -23,7 +23,7 @@ use weir_table::{ActionProfile, PortForm, WatchedPort};
 /// Digests that are sent, and how.
 pub type Digests = BTreeMap<u32, pb::digest_entry::Config>;
 
-/// Where reading goes on: the object of its kind (in the order of ids) and the place in it.
+/// Where the next portion starts: the object of its kind (in the order of ids) and the place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
     /// Smallest id that is not done.
@@ -32,7 +32,7 @@ pub struct Cursor {
     pub place: u64,
 }
 
-/// What is read.
+/// Reads entities from a replica.
 pub struct Reader<'a> {
     /// The program.
     pub schema: &'a Schema,
@@ -44,46 +44,46 @@ pub struct Reader<'a> {
     pub switch: &'a Switch,
     /// Objects that may be seen; `None`: all.
     pub scope: Option<&'a dyn Fn(u32) -> bool>,
-    /// Entries are told with direct resources that their actions do not execute, too.
-    pub tells_dormant: bool,
+    /// Entries include direct resources that their actions do not execute.
+    pub with_dormant: bool,
 }
 
-/// What was found so far, up to a limit.
+/// The entities of one step, within its budget.
 pub struct Portion {
     /// The entities.
     pub entities: Vec<pb::Entity>,
-    room: Room,
+    budget: StepBudget,
 }
 
 impl Portion {
-    /// An empty one with room for so many plain entities, at least one.
+    /// An empty portion with a budget of `limit` plain entities, at least one.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Portion {
             entities: Vec::new(),
-            room: Room::for_entities(limit),
+            budget: StepBudget::for_entities(limit),
         }
     }
 
     /// What the entities cost.
     #[must_use]
     pub fn cost(&self) -> usize {
-        self.room.taken()
+        self.budget.charged()
     }
 
     fn is_full(&self) -> bool {
-        self.room.is_full()
+        self.budget.is_full()
     }
 
     fn push(&mut self, entity: Entity) {
-        self.room.take(cost::of(&entity));
+        self.budget.charge(cost::of(&entity));
         self.entities.push(pb::Entity { entity: Some(entity) });
     }
 }
 
-impl AsRef<Room> for Portion {
-    fn as_ref(&self) -> &Room {
-        &self.room
+impl AsRef<StepBudget> for Portion {
+    fn as_ref(&self) -> &StepBudget {
+        &self.budget
     }
 }
 
@@ -142,10 +142,10 @@ fn meter_config(config: MeterConfig) -> pb::MeterConfig {
 }
 
 impl Reader<'_> {
-    /// Reads a portion of what a query asks for.
+    /// Reads a portion of a query's results.
     ///
     /// # Errors
-    /// The query names what there is not, or asks for what cannot be told.
+    /// The query names an object that does not exist, or one that cannot be read.
     pub fn read(&self, query: &pb::Entity, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
         let entity = query.entity.as_ref();
         match entity.ok_or_else(|| Refusal::malformed("the query has no entity"))? {
@@ -167,7 +167,7 @@ impl Reader<'_> {
                     None => {
                         let more = self.multicast_groups(&pb::MulticastGroupEntry::default(), from, out)?;
                         match more {
-                            // The groups' numbers end before those by which the sessions go on.
+                            // Cursors of groups have id 0, those of sessions do not.
                             Some(more) if more.id == 0 => Ok(Some(more)),
                             _ => self.clone_sessions(&pb::CloneSessionEntry::default(), sessions_from(from), out),
                         }
@@ -294,9 +294,9 @@ impl Reader<'_> {
         })
     }
 
-    /// What of action profiles a query is about: `wanted` are the numbers that it gives of the
-    /// profile and of the `what`, 0 for any. `get` is the one of a profile with a number, `all` are
-    /// all of them with their numbers in ascending order.
+    /// The members or groups (`what`) of action profiles that a query selects, by the ids of the
+    /// profile and of the object, 0 for any. `get` finds one by its id; `all` lists all with their
+    /// ids in ascending order.
     fn of_profiles<'s, T: 's, I: Iterator<Item = (u32, &'s T)>>(
         &'s self,
         (wanted_profile, wanted, what): (u32, u32, &str),
@@ -501,7 +501,7 @@ fn numbers(wanted: u32, from: Cursor) -> RangeInclusive<u32> {
     }
 }
 
-/// Where sessions go on that come after all groups.
+/// The cursor of the sessions, which follow all groups.
 fn sessions_from(from: Cursor) -> Cursor {
     if from.id == 0 { Cursor::default() } else { from }
 }

@@ -1,4 +1,4 @@
-//! What clients are told of refusals (specification, section "Error Reporting").
+//! The mapping of refusals to gRPC statuses (specification, section "Error Reporting").
 
 use prost::{Message, length_delimiter_len};
 use tonic::{Code, Status};
@@ -51,7 +51,7 @@ fn detail(outcome: &Result<(), Refusal>, message_bytes: usize) -> pb::Error {
     }
 }
 
-/// The longest beginning of a text of at most so many bytes.
+/// The longest prefix of a text with at most `bytes` bytes.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -83,7 +83,7 @@ fn details(outcomes: &[Result<(), Refusal>], message_bytes: usize, limit: usize)
 ///
 /// Details travel in a trailer, and clients refuse trailers that are too large without showing any
 /// of it. So the whole is at most `small` bytes where that can be: first messages are cut, then
-/// left out. Where even the codes take more, whoever sends such batches must have raised its limit,
+/// left out. Where even the codes take more, a client of such batches must have raised its limit,
 /// as the specification advises ("gRPC Metadata Maximum Size"): then 8192 + 100 bytes per part are
 /// used, at most `large`. If that is not enough either, there are no details, and the status's own
 /// message says how many parts failed and why the first did.

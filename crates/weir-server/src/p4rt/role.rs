@@ -26,7 +26,7 @@ pub enum Scope {
     /// Everything.
     #[default]
     Everything,
-    /// What is listed.
+    /// The listed objects.
     Listed(Box<Listed>),
 }
 

@@ -12,8 +12,8 @@ use super::digest::Digests;
 use super::refusal::Refusal;
 use crate::dataplane::DataPlane;
 use crate::device::{Device, lock};
-use crate::receiving::{Held, while_held};
-use crate::tasks::to_its_end;
+use crate::receiving::{BudgetPermit, holding};
+use crate::tasks::run_detached;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,8 +40,8 @@ pub(super) struct Shared {
     pub device: Arc<Device>,
     pub config: Config,
     pub arbitration: Mutex<Arbitration>,
-    /// One change of arbitration, with everybody told, before the next.
-    pub arbitration_turn: tokio::sync::Mutex<()>,
+    /// Held while arbitration changes and its notices are sent, which keeps their order.
+    pub arbitration_order: tokio::sync::Mutex<()>,
     pub streams: Mutex<HashMap<StreamId, Stream>>,
     pub digests: Mutex<Digests>,
     next_stream: AtomicU64,
@@ -98,7 +98,7 @@ impl P4Runtime {
             device: Arc::clone(device),
             config,
             arbitration: Mutex::new(Arbitration::new(limits)),
-            arbitration_turn: tokio::sync::Mutex::default(),
+            arbitration_order: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
             digests: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -134,9 +134,9 @@ impl P4Runtime {
 impl Service for P4Runtime {
     async fn write(&self, request: Request<p4rt_raw::WriteRequest>) -> Result<Response<pb::WriteResponse>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         let work = writing::write(Arc::clone(&self.shared), request.into_inner(), limit);
-        let task = to_its_end(while_held(held, work));
+        let task = run_detached(holding(held, work));
         task.await.map(Response::new)
     }
 
@@ -144,7 +144,7 @@ impl Service for P4Runtime {
 
     async fn read(&self, request: Request<p4rt_raw::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         let stream = reading::read(Arc::clone(&self.shared), request.into_inner(), limit, held)?;
         Ok(Response::new(stream))
     }
@@ -153,12 +153,12 @@ impl Service for P4Runtime {
         &self,
         request: Request<p4rt_raw::SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<pb::SetForwardingPipelineConfigResponse>, Status> {
-        let held = Held::of(request.extensions());
+        let held = BudgetPermit::from_extensions(request.extensions());
         // A client that leaves drops this, and so ends its compilation; what was compiled is
         // loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
-        let task = to_its_end(while_held(held, work));
+        let task = run_detached(holding(held, work));
         task.await
             .map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))
     }

@@ -1,10 +1,10 @@
-//! The state of a switch, taken along to another program: read as P4Runtime tells it, written as
-//! P4Runtime writes it.
+//! The transfer of a switch's state to another program, as P4Runtime entities: read from the old
+//! switch, written to the new one.
 
 use super::apply::apply_all;
 use super::change::{self, Change};
 use super::custom_crc;
-use super::program::Loaded;
+use super::program::LoadedProgram;
 use super::read::{self, Cursor, Portion, Reader};
 use super::refusal::Refusal;
 use crate::dataplane::Items;
@@ -18,7 +18,7 @@ use weir_proto::p4::v1::write_request::Atomicity;
 use weir_switch::{Switch, Write};
 use weir_table::TableOp;
 
-/// What asks for all of the state, in an order in which it can be written.
+/// Queries for all of the state, in an order in which it can be written.
 fn queries() -> Vec<pb::Entity> {
     let entry = pb::TableEntry {
         counter_data: Some(pb::CounterData::default()),
@@ -48,7 +48,7 @@ fn queries() -> Vec<pb::Entity> {
 ///
 /// # Errors
 /// The switch is gone.
-pub async fn take(plane: &dyn DataPlane, loaded: &Arc<Loaded>) -> Result<Vec<pb::Entity>, Refusal> {
+pub async fn take(plane: &dyn DataPlane, loaded: &Arc<LoadedProgram>) -> Result<Vec<pb::Entity>, Refusal> {
     let loaded = Arc::clone(loaded);
     let read = gather(plane, move |_, switch| {
         let reader = Reader {
@@ -57,7 +57,7 @@ pub async fn take(plane: &dyn DataPlane, loaded: &Arc<Loaded>) -> Result<Vec<pb:
             digests: &read::Digests::new(),
             switch,
             scope: None,
-            tells_dormant: true,
+            with_dormant: true,
         };
         let mut portion = Portion::new(usize::MAX);
         for query in queries() {
@@ -85,7 +85,7 @@ impl Transfer {
     ///
     /// # Errors
     /// The other program has no place for some of it.
-    pub fn new(state: &[pb::Entity], from: &Loaded, to: &Loaded) -> Result<Self, Refusal> {
+    pub fn new(state: &[pb::Entity], from: &LoadedProgram, to: &LoadedProgram) -> Result<Self, Refusal> {
         let mut changes = Vec::new();
         for entity in state {
             let Some(mut update) = update(entity, from, to) else {
@@ -146,7 +146,7 @@ impl Transfer {
 }
 
 /// The update that makes an entity; `None` for what every program begins with.
-fn update(entity: &pb::Entity, from: &Loaded, to: &Loaded) -> Option<pb::Update> {
+fn update(entity: &pb::Entity, from: &LoadedProgram, to: &LoadedProgram) -> Option<pb::Update> {
     let mut entity = entity.clone();
     let ty = match entity.entity.as_mut()? {
         Entity::TableEntry(entry) if entry.is_default_action => {
@@ -180,7 +180,7 @@ fn update(entity: &pb::Entity, from: &Loaded, to: &Loaded) -> Option<pb::Update>
 }
 
 /// Registers begin as zeros.
-fn is_zero(entry: &pb::RegisterEntry, from: &Loaded) -> bool {
+fn is_zero(entry: &pb::RegisterEntry, from: &LoadedProgram) -> bool {
     let Ok(register) = from.schema.register(entry.register_id) else {
         return false;
     };
@@ -191,7 +191,7 @@ fn is_zero(entry: &pb::RegisterEntry, from: &Loaded) -> bool {
 
 /// Whether a controller has changed the default entry; and whether the new program lets it be
 /// changed.
-fn is_changed_default(entry: &pb::TableEntry, from: &Loaded, to: &Loaded) -> bool {
+fn is_changed_default(entry: &pb::TableEntry, from: &LoadedProgram, to: &LoadedProgram) -> bool {
     let Ok(table) = from.schema.table(entry.table_id) else {
         return false;
     };

@@ -120,7 +120,7 @@ pub struct Codec {
 
 #[derive(Debug, Clone)]
 enum Form {
-    /// The number itself, of at most so many bits: those it has on the side that has fewer.
+    /// The number itself, of at most this many bits: the smaller width of both sides.
     Number(u32),
     /// Text.
     Text(Arc<Dictionary>),

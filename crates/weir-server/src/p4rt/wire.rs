@@ -1,9 +1,10 @@
-//! Updates of entries read straight from the wire: no message is made of what a large batch mostly
-//! consists of.
+//! The wire path: updates of entries read straight from the bytes of a request, without a decoded
+//! message. Large batches mostly consist of them.
 //!
 //! Only plain updates are read here: an entry of a table whose entries have actions, with keys, an
-//! action, a priority and `controller_metadata`. Whatever has more, and all that is wrong, is left
-//! to the messages ([`super::change::decode`]), which find the same and say what is wrong.
+//! action, a priority and `controller_metadata`. All other updates, and all
+//! malformed ones, take the message path ([`super::change::decode`]). It gives the same results and
+//! reports errors.
 
 use super::action::{self, GivenParams};
 use super::change::{self, Change, Direct, NewState};
@@ -94,7 +95,7 @@ impl<'a> Entry<'a> {
             match (tag, field) {
                 // Of a number that is there twice the last counts.
                 (1, Field::Number(id)) => entry.table = u32::try_from(id).ok()?,
-                // Nobody has more keys than that.
+                // No table has more key fields than that.
                 (2, Field::Bytes(given)) if entry.matches.len() < MOST => entry.matches.push(read_match(given)?),
                 // Two actions would be joined.
                 (3, Field::Bytes(action)) if entry.action.is_none() => entry.action = Some(action),
@@ -160,7 +161,7 @@ fn read_action(message: &[u8]) -> Option<(u32, GivenParams<'_>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::p4rt::program::Loaded;
+    use crate::p4rt::program::LoadedProgram;
     use crate::p4rt::schema::Table;
     use prost::Message;
     use std::sync::Arc;
@@ -170,11 +171,11 @@ mod tests {
     use weir_proto::prost_types::Any;
     use weir_proto::weir::v1::RoleConfig;
 
-    fn loaded() -> Loaded {
+    fn loaded() -> LoadedProgram {
         let source = include_str!("../../tests/p4/everything.p4");
         let compiled = compile_source("everything.p4", source, &Options::default(), weir_arch::targets());
         let program = compiled.program.expect("compiles");
-        Loaded::running(Arc::new(program), "everything").expect("is described")
+        LoadedProgram::running(Arc::new(program), "everything").expect("is described")
     }
 
     fn field(id: u32, kind: FieldMatchType) -> pb::FieldMatch {
@@ -310,7 +311,7 @@ mod tests {
     }
 
     /// Whether an update is plain; what it is then is what the messages say.
-    fn is_plain(loaded: &Loaded, update: &[u8]) -> bool {
+    fn is_plain(loaded: &LoadedProgram, update: &[u8]) -> bool {
         let Some(fast) = change(&loaded.schema, &Scope::Everything, update) else {
             return false;
         };
@@ -336,7 +337,7 @@ mod tests {
     }
 
     /// A plain insertion, modification and deletion of each table that has some.
-    fn plain(loaded: &Loaded) -> Vec<Vec<u8>> {
+    fn plain(loaded: &LoadedProgram) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         for table in loaded.schema.tables.values() {
             for ty in [1, 2, 3] {

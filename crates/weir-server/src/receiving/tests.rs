@@ -9,7 +9,7 @@ const BOUNDS: Bounds = Bounds {
     patience: Duration::from_secs(30),
 };
 
-/// A body whose pieces come from elsewhere.
+/// A body whose pieces the test sends.
 struct Pieces(mpsc::UnboundedReceiver<Vec<u8>>);
 
 impl HttpBody for Pieces {
@@ -25,14 +25,14 @@ impl HttpBody for Pieces {
     }
 }
 
-/// A request that is under way.
+/// A request in progress.
 struct Call {
     send: mpsc::UnboundedSender<Vec<u8>>,
-    body: Messages,
+    body: MeteredBody,
 }
 
 impl Call {
-    /// Has the next piece of it come, and looks at it.
+    /// Sends the next piece and polls the body.
     async fn piece(&mut self, bytes: Vec<u8>) -> Result<(), Code> {
         self.send.send(bytes).expect("is received");
         self.next().await
@@ -44,28 +44,28 @@ impl Call {
     }
 }
 
-/// A request of a connection of its own.
-fn call(receiving: &Receiving, is_stream: bool) -> Call {
-    call_of(&Peer::new(), receiving, is_stream)
+/// A request on a new connection.
+fn call(layer: &AdmissionLayer, is_stream: bool) -> Call {
+    call_of(&Peer::new(), layer, is_stream)
 }
 
-fn call_of(peer: &Arc<Peer>, receiving: &Receiving, is_stream: bool) -> Call {
+fn call_of(peer: &Arc<Peer>, layer: &AdmissionLayer, is_stream: bool) -> Call {
     let (send, pieces) = mpsc::unbounded_channel();
-    let share = Share::new(&receiving.budget, Arc::clone(peer));
-    let body = Messages::new(Body::new(Pieces(pieces)), share, receiving.bounds, is_stream);
+    let share = RequestCharge::new(&layer.budget, Arc::clone(peer));
+    let body = MeteredBody::new(Body::new(Pieces(pieces)), share, layer.bounds, is_stream);
     Call { send, body }
 }
 
-fn free(receiving: &Receiving) -> usize {
-    receiving.budget.whole - lock(&receiving.budget.taken).sum()
+fn free(layer: &AdmissionLayer) -> usize {
+    layer.budget.whole - lock(&layer.budget.charged).sum()
 }
 
-/// The beginning of a message.
+/// The header of a message.
 fn claim(bytes: u32) -> Vec<u8> {
     [&[0][..], &bytes.to_be_bytes()].concat()
 }
 
-/// A message.
+/// A complete message.
 fn whole(bytes: usize) -> Vec<u8> {
     let mut message = claim(bytes as u32);
     message.resize(HEADER + bytes, 7);
@@ -73,91 +73,90 @@ fn whole(bytes: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_is_claimed_is_taken_and_given_back_with_the_request() {
-    let receiving = Receiving::new(BOUNDS);
-    let (mut one, mut two) = (call(&receiving, false), call(&receiving, false));
+async fn a_claimed_length_is_charged_until_the_request_ends() {
+    let layer = AdmissionLayer::new(BOUNDS);
+    let (mut one, mut two) = (call(&layer, false), call(&layer, false));
     assert_eq!(one.piece(claim(100_000)).await, Ok(()));
-    assert_eq!(free(&receiving), 50_000);
+    assert_eq!(free(&layer), 50_000);
     assert_eq!(two.piece(claim(50_001)).await, Err(Code::ResourceExhausted));
-    // A short message that is there takes no room that is not taken already.
-    assert_eq!(call(&receiving, false).piece(whole(1000)).await, Ok(()));
-    assert_eq!(free(&receiving), 50_000);
-    assert_eq!(call(&receiving, false).piece(whole(COUNTED)).await, Ok(()));
+    // A short message that has arrived completely is not charged.
+    assert_eq!(call(&layer, false).piece(whole(1000)).await, Ok(()));
+    assert_eq!(free(&layer), 50_000);
+    assert_eq!(call(&layer, false).piece(whole(MIN_CHARGED)).await, Ok(()));
     drop(one);
-    assert_eq!(free(&receiving), 150_000);
-    // The transport refuses what is too long for it.
-    assert_eq!(call(&receiving, false).piece(claim(100_001)).await, Ok(()));
-    assert_eq!(free(&receiving), 150_000);
+    assert_eq!(free(&layer), 150_000);
+    // The transport refuses messages that are too long for it.
+    assert_eq!(call(&layer, false).piece(claim(100_001)).await, Ok(()));
+    assert_eq!(free(&layer), 150_000);
 }
 
 #[tokio::test]
-async fn work_that_goes_on_without_its_client_keeps_what_the_request_has() {
-    let receiving = Receiving::new(BOUNDS);
-    let mut call = call(&receiving, false);
+async fn work_that_outlives_its_client_keeps_the_charge() {
+    let layer = AdmissionLayer::new(BOUNDS);
+    let mut call = call(&layer, false);
     assert_eq!(call.piece(whole(100_000)).await, Ok(()));
-    let held = Held(Arc::clone(&call.body.share));
+    let permit = BudgetPermit(Arc::clone(&call.body.share));
     let (done, is_done) = tokio::sync::oneshot::channel::<()>();
-    let work = tokio::spawn(while_held(Some(held), is_done));
+    let work = tokio::spawn(holding(Some(permit), is_done));
     drop(call);
-    assert_eq!(free(&receiving), 50_000);
-    done.send(()).expect("goes on");
-    work.await.expect("ends").expect("is told");
-    assert_eq!(free(&receiving), 150_000);
+    assert_eq!(free(&layer), 50_000);
+    done.send(()).expect("still runs");
+    work.await.expect("ends").expect("is sent");
+    assert_eq!(free(&layer), 150_000);
 }
 
 #[tokio::test]
 async fn the_longest_message_is_possible_whatever_the_budget_is() {
-    let receiving = Receiving::new(Bounds { together: 9, ..BOUNDS });
-    assert_eq!(call(&receiving, false).piece(claim(100_000)).await, Ok(()));
+    let layer = AdmissionLayer::new(Bounds { together: 9, ..BOUNDS });
+    assert_eq!(call(&layer, false).piece(claim(100_000)).await, Ok(()));
 }
 
 #[tokio::test]
 async fn headers_may_come_byte_by_byte_and_messages_together() {
-    let receiving = Receiving::new(BOUNDS);
-    let mut stream = call(&receiving, true);
+    let layer = AdmissionLayer::new(BOUNDS);
+    let mut stream = call(&layer, true);
     for byte in claim(30_000) {
         assert_eq!(stream.piece(vec![byte]).await, Ok(()));
     }
-    assert_eq!(free(&receiving), 120_000);
-    // The rest, a short one, and the beginning of another, which is all that counts once the next
-    // bytes are asked for.
+    assert_eq!(free(&layer), 120_000);
+    // The rest, a short message, and the first bytes of another one. Only the last is still charged
+    // when the next bytes are polled.
     let bytes = [vec![7; 30_000], whole(0), whole(9), claim(7000), vec![7; 6999]].concat();
     assert_eq!(stream.piece(bytes).await, Ok(()));
-    assert_eq!(free(&receiving), 113_000);
+    assert_eq!(free(&layer), 113_000);
     assert_eq!(stream.piece(vec![7]).await, Ok(()));
-    assert_eq!(free(&receiving), 143_000);
+    assert_eq!(free(&layer), 143_000);
     assert_eq!(stream.piece(whole(9)).await, Ok(()));
-    assert_eq!(free(&receiving), 150_000);
+    assert_eq!(free(&layer), 150_000);
 }
 
 #[tokio::test]
 async fn a_request_that_is_one_message_is_no_two() {
-    let receiving = Receiving::new(BOUNDS);
-    let mut call = call(&receiving, false);
+    let layer = AdmissionLayer::new(BOUNDS);
+    let mut call = call(&layer, false);
     assert_eq!(call.piece(whole(20_000)).await, Ok(()));
     assert_eq!(call.piece(whole(20_000)).await, Err(Code::Unimplemented));
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_sends_too_slowly_loses_the_request() {
-    let receiving = Receiving::new(Bounds {
+async fn a_client_that_sends_too_slowly_loses_its_request() {
+    let layer = AdmissionLayer::new(Bounds {
         longest: 1 << 30,
         together: 1 << 30,
         ..BOUNDS
     });
-    // Nothing at all; a header that is cut off; a message of which nothing comes; one that is
-    // there, and no end.
-    for begun in [vec![], vec![0, 0], claim(1 << 20), whole(1 << 20)] {
-        let mut call = call(&receiving, false);
-        if !begun.is_empty() {
-            assert_eq!(call.piece(begun).await, Ok(()));
+    // Nothing; part of a header; a header without message; a message without end of the request.
+    for sent in [vec![], vec![0, 0], claim(1 << 20), whole(1 << 20)] {
+        let mut call = call(&layer, false);
+        if !sent.is_empty() {
+            assert_eq!(call.piece(sent).await, Ok(()));
         }
         assert_eq!(call.next().await, Err(Code::DeadlineExceeded));
     }
-    assert_eq!(free(&receiving), 1 << 30);
+    assert_eq!(free(&layer), 1 << 30);
     // A byte now and then is not enough, 30 MiB are.
     for (bytes, enough) in [(1, false), (30 << 20, true)] {
-        let mut call = call(&receiving, false);
+        let mut call = call(&layer, false);
         assert_eq!(call.piece(claim(1 << 30)).await, Ok(()));
         let send = call.send.clone();
         tokio::spawn(async move {
@@ -175,27 +174,27 @@ async fn who_sends_too_slowly_loses_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_claimed_and_does_not_come_keeps_others_out_for_a_thirtieth_of_the_time() {
-    let receiving = Receiving::new(BOUNDS);
-    let mut claimed = call(&receiving, false);
+async fn a_claim_without_bytes_keeps_others_out_for_one_interval() {
+    let layer = AdmissionLayer::new(BOUNDS);
+    let mut claimed = call(&layer, false);
     assert_eq!(claimed.piece(claim(100_000)).await, Ok(()));
-    let two_parts = Duration::from_secs(2);
-    assert!(tokio::time::timeout(two_parts, claimed.next()).await.is_err());
-    // Nobody has been refused until now.
+    let two_intervals = Duration::from_secs(2);
+    assert!(tokio::time::timeout(two_intervals, claimed.next()).await.is_err());
+    // No other request was refused until now.
     assert_eq!(
-        call(&receiving, false).piece(claim(100_000)).await,
+        call(&layer, false).piece(claim(100_000)).await,
         Err(Code::ResourceExhausted)
     );
-    let lost = tokio::time::timeout(two_parts, claimed.next()).await;
+    let lost = tokio::time::timeout(two_intervals, claimed.next()).await;
     assert_eq!(lost, Ok(Err(Code::DeadlineExceeded)));
     drop(claimed);
-    assert_eq!(call(&receiving, false).piece(claim(100_000)).await, Ok(()));
+    assert_eq!(call(&layer, false).piece(claim(100_000)).await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_be_silent_between_messages_only() {
-    let receiving = Receiving::new(BOUNDS);
-    let mut stream = call(&receiving, true);
+    let layer = AdmissionLayer::new(BOUNDS);
+    let mut stream = call(&layer, true);
     assert_eq!(stream.piece(whole(9)).await, Ok(()));
     let hour = Duration::from_secs(3600);
     assert!(tokio::time::timeout(hour, stream.next()).await.is_err());
@@ -205,9 +204,9 @@ async fn a_stream_may_be_silent_between_messages_only() {
 
 const MIB: u32 = 1 << 20;
 
-/// As BF Runtime has them, in MiB where it has GiB.
-fn large() -> Receiving {
-    Receiving::new(Bounds {
+/// The ratios of BF Runtime's limits, in MiB instead of GiB.
+fn large() -> AdmissionLayer {
+    AdmissionLayer::new(Bounds {
         longest: 64 * MIB as usize,
         together: 128 * MIB as usize,
         ..BOUNDS
@@ -216,34 +215,34 @@ fn large() -> Receiving {
 
 #[tokio::test]
 async fn a_connection_has_a_quarter_of_the_budget_or_one_message_of_any_length() {
-    let receiving = large();
+    let layer = large();
     let peer = Peer::new();
-    let of_peer = || call_of(&peer, &receiving, false);
+    let of_peer = || call_of(&peer, &layer, false);
     let mut longest = of_peer();
     assert_eq!(longest.piece(claim(64 * MIB)).await, Ok(()));
     assert_eq!(of_peer().piece(claim(MIB)).await, Err(Code::ResourceExhausted));
-    // It is not for want of room that it was refused, so nobody is in the way.
-    assert_eq!(receiving.budget.refused(), 0);
-    // Short ones are counted apart.
+    // It was refused by its quota, not for lack of budget: no other message blocks it.
+    assert_eq!(layer.budget.refused(), 0);
+    // Small messages have a quota of their own.
     assert_eq!(of_peer().piece(claim(MIB - 1)).await, Ok(()));
-    assert_eq!(call(&receiving, false).piece(claim(MIB)).await, Ok(()));
+    assert_eq!(call(&layer, false).piece(claim(MIB)).await, Ok(()));
     drop(longest);
     let mut two = (of_peer(), of_peer());
     assert_eq!(two.0.piece(claim(31 * MIB)).await, Ok(()));
     assert_eq!(of_peer().piece(claim(2 * MIB)).await, Err(Code::ResourceExhausted));
     assert_eq!(two.1.piece(claim(MIB)).await, Ok(()));
     drop(two);
-    assert_eq!(free(&receiving), 128 * MIB as usize);
+    assert_eq!(free(&layer), 128 * MIB as usize);
 }
 
 #[tokio::test]
 async fn large_messages_leave_room_for_short_ones() {
-    let receiving = large();
-    let mut claims: Vec<Call> = (0..3).map(|_| call(&receiving, false)).collect();
+    let layer = large();
+    let mut claims: Vec<Call> = (0..3).map(|_| call(&layer, false)).collect();
     assert_eq!(claims[0].piece(claim(64 * MIB)).await, Ok(()));
     assert_eq!(claims[1].piece(claim(48 * MIB)).await, Ok(()));
     assert_eq!(claims[2].piece(claim(MIB)).await, Err(Code::ResourceExhausted));
-    let mut short: Vec<Call> = (0..17).map(|_| call(&receiving, false)).collect();
+    let mut short: Vec<Call> = (0..17).map(|_| call(&layer, false)).collect();
     for call in &mut short[..16] {
         assert_eq!(call.piece(claim(MIB - 1)).await, Ok(()));
     }
@@ -251,12 +250,12 @@ async fn large_messages_leave_room_for_short_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_claims_much_and_is_in_the_way_sends_it_within_the_time() {
-    // At the pace that is enough where nobody is refused, and at that which makes the whole in the
-    // time.
+async fn a_claim_that_blocks_others_must_arrive_in_time() {
+    // At the rate that suffices if no other request is refused, and at the rate by which the whole
+    // message arrives in time.
     for (bytes, enough) in [(MIB, false), (3 * MIB, true)] {
-        let receiving = large();
-        let (mut one, mut two) = (call(&receiving, false), call(&receiving, false));
+        let layer = large();
+        let (mut one, mut two) = (call(&layer, false), call(&layer, false));
         assert_eq!(one.piece(claim(64 * MIB)).await, Ok(()));
         assert_eq!(two.piece(claim(48 * MIB)).await, Ok(()));
         let send = one.send.clone();
@@ -270,7 +269,7 @@ async fn who_claims_much_and_is_in_the_way_sends_it_within_the_time() {
         while heard < 9 && one.next().await.is_ok() {
             heard += 1;
             assert_eq!(
-                call(&receiving, false).piece(claim(MIB)).await,
+                call(&layer, false).piece(claim(MIB)).await,
                 Err(Code::ResourceExhausted)
             );
         }

@@ -211,10 +211,10 @@ async fn a_deadline_may_be_given_in_seconds() {
     let bench = Bench::new().await;
     let (release, released) = std::sync::mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
-    let holds_up: weir_server::Order = std::sync::Arc::new(move |_, _| {
+    let holds_up: weir_server::Command = std::sync::Arc::new(move |_, _| {
         let _ = released.lock().expect("nobody else waits").recv();
     });
-    let _held_up = bench.switch.order(holds_up);
+    let _held_up = bench.switch.submit(holds_up);
     let mut request = Request::new(write_request(vec![insert(&bench, 1)], Atomicity::ContinueOnError));
     request
         .metadata_mut()

@@ -9,7 +9,7 @@ use weir_proto::bfrt_proto::mode::PredefinedMode;
 use weir_proto::bfrt_proto::stream_message_request::Update as Said;
 use weir_proto::bfrt_proto::write_request::Atomicity;
 use weir_server::bfrt::Config;
-use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, PortInfo, Standalone};
+use weir_server::{Command, Completion, DataPlane, Events, Gone, LoadFailure, PortInfo, Standalone};
 
 #[tokio::test]
 async fn a_subscription_is_answered_with_the_same_and_a_status() {
@@ -239,11 +239,11 @@ impl DataPlane for WithPorts {
         self.0.replicas()
     }
 
-    fn order(&self, order: Order) -> Done<Gone> {
-        self.0.order(order)
+    fn submit(&self, command: Command) -> Completion<Gone> {
+        self.0.submit(command)
     }
 
-    fn load(&self, program: Arc<weir_ir::Program>, prepare: Order) -> Done<LoadFailure> {
+    fn load(&self, program: Arc<weir_ir::Program>, prepare: Command) -> Completion<LoadFailure> {
         self.0.load(program, prepare)
     }
 

@@ -106,10 +106,10 @@ fn enable(bench: &Bench, number: u32, on: bool) -> pb::TableEntry {
 /// Advances the clock and returns the packets sent meanwhile.
 async fn later(bench: &Bench, ns: u64) -> Vec<Vec<u8>> {
     // The switch handles earlier events, such as of a port, before the clock advances.
-    bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
+    bench.switch.submit(Arc::new(|_, _| ())).await.expect("runs");
     bench.switch.clock().advance(ns);
     // Before any command, the switch executes timers that are due.
-    bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
+    bench.switch.submit(Arc::new(|_, _| ())).await.expect("runs");
     let sent = bench.switch.take_sent();
     sent.into_iter().map(|o| o.bytes).collect()
 }
@@ -117,7 +117,7 @@ async fn later(bench: &Bench, ns: u64) -> Vec<Vec<u8>> {
 /// Sets a port up or down, before the clock advances.
 async fn set_port(bench: &Bench, port: u32, up: bool) {
     bench.switch.set_port(port, up);
-    bench.switch.order(Arc::new(|_, _| ())).await.expect("runs");
+    bench.switch.submit(Arc::new(|_, _| ())).await.expect("runs");
 }
 
 /// Counts of triggers, batches and packets.
@@ -383,7 +383,7 @@ async fn the_second_chip_has_channels_masks_and_wider_patterns() {
 #[tokio::test]
 async fn of_several_replicas_one_has_timers_and_counts_are_added_up() {
     let (bench, other) = pair(&source(false), Config::default().read_chunk).await;
-    other.order(Arc::new(|_, s| follows(s))).await.expect("runs");
+    other.submit(Arc::new(|_, s| follows(s))).await.expect("runs");
     let fields = ["pktgen_enable", "pattern_matching_enable"].map(|name| flag(&bench, "port_cfg", name, true));
     assert_eq!(bench.modify(port(&bench, 68, fields.to_vec())).await, Ok(()));
     let entry = app(&bench, 1, ("trigger_timer_periodic", timer(1000)), usual(&bench, true));
@@ -393,7 +393,7 @@ async fn of_several_replicas_one_has_timers_and_counts_are_added_up() {
     assert_eq!(bench.modify(entry).await, Ok(()));
     other.clock().advance(5500);
     assert_eq!(later(&bench, 5500).await.len(), 10);
-    other.order(Arc::new(|_, _| ())).await.expect("runs");
+    other.submit(Arc::new(|_, _| ())).await.expect("runs");
     assert!(other.take_sent().is_empty(), "the second has no timers");
     assert_eq!(counts(&bench, 1).await, [5, 5, 10]);
     // Recirculated packets trigger in the replica in which they are.

@@ -17,7 +17,7 @@ use weir_proto::bfrt_proto::{self as pb, GetForwardingPipelineConfigRequest};
 use weir_proto::bfrt_raw::{self, bf_runtime_server::BfRuntime as _};
 use weir_proto::prost::Message;
 use weir_server::bfrt::{self, BfRuntime, Config};
-use weir_server::{Clock, DataPlane, Device, Done, Events, Gone, LoadFailure, Order, Standalone};
+use weir_server::{Clock, Command, Completion, DataPlane, Device, Events, Gone, LoadFailure, Standalone};
 
 const EXACT: &str = "In.exact_keys";
 
@@ -294,12 +294,12 @@ impl DataPlane for Counted {
         self.switch.replicas()
     }
 
-    fn order(&self, order: Order) -> Done<Gone> {
+    fn submit(&self, command: Command) -> Completion<Gone> {
         self.orders.fetch_add(1, Ordering::SeqCst);
-        self.switch.order(order)
+        self.switch.submit(command)
     }
 
-    fn load(&self, program: Arc<Program>, prepare: Order) -> Done<LoadFailure> {
+    fn load(&self, program: Arc<Program>, prepare: Command) -> Completion<LoadFailure> {
         self.switch.load(program, prepare)
     }
 

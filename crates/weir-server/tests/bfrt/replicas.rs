@@ -7,7 +7,7 @@ use weir_ir::Program;
 use weir_proto::bfrt_proto::entity::Entity;
 use weir_proto::bfrt_proto::update::Type;
 use weir_server::bfrt::Config;
-use weir_server::{DataPlane, Done, Events, Gone, LoadFailure, Order, Standalone};
+use weir_server::{Command, Completion, DataPlane, Events, Gone, LoadFailure, Standalone};
 use weir_switch::Switch;
 
 /// A switch and a replica without timers.
@@ -16,11 +16,11 @@ struct Pair {
     second: Arc<Standalone>,
 }
 
-fn numbered(order: Order, number: usize) -> Order {
-    Arc::new(move |_, switch: &mut Switch| order(number, switch))
+fn numbered(command: Command, number: usize) -> Command {
+    Arc::new(move |_, switch: &mut Switch| command(number, switch))
 }
 
-/// Turns a switch into a replica without timers.
+/// PhasedRwLock a switch into a replica without timers.
 pub fn follows(switch: &mut Switch) {
     if let Ok(generators) = switch.generators_mut() {
         generators.set_leader(false);
@@ -32,10 +32,10 @@ impl DataPlane for Pair {
         2
     }
 
-    fn order(&self, order: Order) -> Done<Gone> {
+    fn submit(&self, command: Command) -> Completion<Gone> {
         let both = [
-            self.first.order(Arc::clone(&order)),
-            self.second.order(numbered(order, 1)),
+            self.first.submit(Arc::clone(&command)),
+            self.second.submit(numbered(command, 1)),
         ];
         let (reply, done) = oneshot::channel();
         tokio::spawn(async move {
@@ -47,7 +47,7 @@ impl DataPlane for Pair {
         Box::pin(async move { done.await.map_err(|_| Gone) })
     }
 
-    fn load(&self, _: Arc<Program>, _: Order) -> Done<LoadFailure> {
+    fn load(&self, _: Arc<Program>, _: Command) -> Completion<LoadFailure> {
         Box::pin(async { Err(LoadFailure::Unfit("it has its program".to_owned())) })
     }
 

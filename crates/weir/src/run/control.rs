@@ -72,7 +72,7 @@ pub enum Event {
 /// Something that every worker does to its switch.
 pub struct Call {
     /// What.
-    pub order: weir_server::Order,
+    pub order: weir_server::Command,
     /// Whoever waits for it.
     pub ticket: Ticket,
 }

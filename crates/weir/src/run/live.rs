@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use weir_io::PortSpec;
 use weir_ir::Program;
-use weir_server::{DataPlane, Done, Events, Gone, Length, LoadFailure, PortInfo};
+use weir_server::{Completion, DataPlane, Events, Gone, Length, LoadFailure, PortInfo};
 use weir_switch::LoadError;
 
 /// Packets of the control plane that wait for a worker; further ones are lost, and counted.
@@ -56,7 +56,7 @@ enum Job {
     Order(Arc<Call>, Length),
     Load(
         Arc<Program>,
-        weir_server::Order,
+        weir_server::Command,
         oneshot::Sender<Result<(), LoadFailure>>,
     ),
     Inject(u32, Vec<u8>),
@@ -111,7 +111,7 @@ impl Live {
         }
     }
 
-    fn give(&self, order: weir_server::Order, length: Length) -> Done<Gone> {
+    fn give(&self, order: weir_server::Command, length: Length) -> Completion<Gone> {
         let (ticket, done) = Ticket::new(self.replicas());
         self.line.give(Job::Order(Arc::new(Call { order, ticket }), length));
         Box::pin(async move { done.await.map_err(|_| Gone) })
@@ -123,15 +123,15 @@ impl DataPlane for Live {
         self.line.control.workers()
     }
 
-    fn short_order(&self, order: weir_server::Order) -> Done<Gone> {
+    fn submit_short(&self, order: weir_server::Command) -> Completion<Gone> {
         self.give(order, Length::Short)
     }
 
-    fn order(&self, order: weir_server::Order) -> Done<Gone> {
+    fn submit(&self, order: weir_server::Command) -> Completion<Gone> {
         self.give(order, Length::Any)
     }
 
-    fn load(&self, program: Arc<Program>, prepare: weir_server::Order) -> Done<LoadFailure> {
+    fn load(&self, program: Arc<Program>, prepare: weir_server::Command) -> Completion<LoadFailure> {
         let (reply, done) = oneshot::channel();
         self.line.give(Job::Load(program, prepare, reply));
         Box::pin(async move { done.await.map_err(|_| Gone)? })
@@ -206,7 +206,7 @@ impl Line {
     fn make(
         self: &Arc<Self>,
         program: Arc<Program>,
-        prepare: &weir_server::Order,
+        prepare: &weir_server::Command,
         reply: oneshot::Sender<Result<(), LoadFailure>>,
     ) {
         let make = || {

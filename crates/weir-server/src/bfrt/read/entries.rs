@@ -114,7 +114,7 @@ impl Entries {
                 let mut layout = Layout::new(self, table, match_table);
                 for entry in state.entries_from(from) {
                     let is_selected = self.action == 0 || self.action_of(table, entry) == self.action;
-                    if (is_selected && out.is_full()) || !out.room.look(1) {
+                    if (is_selected && out.is_full()) || !out.budget.visit(1) {
                         return Ok(Some(entry.place()));
                     }
                     if !is_selected {
@@ -293,7 +293,7 @@ impl Entries {
         }
         let all = profile.into_iter().flat_map(|p| p.members());
         for (id, member) in all.filter(|(id, _)| u64::from(*id) >= from) {
-            if out.is_full() || !out.room.look(1) {
+            if out.is_full() || !out.budget.visit(1) {
                 return Ok(Some(id.into()));
             }
             let message = message(id, member);
@@ -435,7 +435,7 @@ impl Entries {
         };
         let rows = fixed::read(kind, table, key, from, &source)?;
         for place in rows.places {
-            if out.is_full() || !out.room.look(1) {
+            if out.is_full() || !out.budget.visit(1) {
                 return Ok(Some(place));
             }
             let row = (rows.make)(place);

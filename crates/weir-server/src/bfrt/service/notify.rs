@@ -11,8 +11,8 @@ use crate::bfrt::read;
 use crate::bfrt::schema::Kind;
 use crate::bfrt::value;
 use crate::dataplane::{Event, gather};
-use crate::device::{Change, Listener, lock};
-use crate::p4rt::program::Loaded;
+use crate::device::{Listener, ProgramChange, lock};
+use crate::p4rt::program::LoadedProgram;
 use crate::refusal::Refusal;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Listener for Shared {
         self.port_changed(*port, *up);
     }
 
-    fn digests(&self, loaded: &Loaded, digests: &[Digest], _now_ns: u64) {
+    fn digests(&self, loaded: &LoadedProgram, digests: &[Digest], _now_ns: u64) {
         let Ok(program) = &loaded.bfrt else { return };
         let to = lock(&self.clients).subscribers(&program.name, |w| w.enable_learn_notifications);
         if to.is_empty() {
@@ -74,7 +74,7 @@ impl Listener for Shared {
         }
     }
 
-    fn program(&self, change: Change) {
+    fn program(&self, change: ProgramChange) {
         *lock(&self.attributes) = Arc::default();
         let name = self.device.current_name();
         let to: Vec<_> = {
@@ -84,9 +84,9 @@ impl Listener for Shared {
         };
         use pb::SetForwardingPipelineConfigResponseType::{WarmInitFinished, WarmInitStarted};
         let steps: &[_] = match change {
-            Change::Saved => &[WarmInitStarted],
-            Change::Committed { was_saved: true } => &[WarmInitFinished],
-            Change::Committed { was_saved: false } => &[WarmInitStarted, WarmInitFinished],
+            ProgramChange::Saved => &[WarmInitStarted],
+            ProgramChange::Committed { was_saved: true } => &[WarmInitFinished],
+            ProgramChange::Committed { was_saved: false } => &[WarmInitStarted, WarmInitFinished],
         };
         for step in steps {
             let notice = pb::SetForwardingPipelineConfigResponse {

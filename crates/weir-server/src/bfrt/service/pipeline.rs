@@ -8,7 +8,7 @@ use crate::bfrt::program::{self, Program};
 use crate::bfrt::{SHARED, errors};
 use crate::decoding::{self, Bounds};
 use crate::device::lock;
-use crate::p4rt::program::{Loaded, program as compile};
+use crate::p4rt::program::{LoadedProgram, program as compile};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
@@ -27,7 +27,7 @@ pub async fn set(
     let set = async {
         Bounds::program(MAX_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
-        let config = decoding::all(request.list, ()).await?;
+        let config = decoding::decode_all(request.list, ()).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };
         set_config(&shared, complete, cancellation).await
     };
@@ -58,14 +58,14 @@ async fn set_config(
         }
         Action::VerifyAndWarmInitBegin => {
             let loaded = verify(shared, &request, cancellation).await?;
-            let _turn = shared.device.turns.write().await;
+            let _phase = shared.device.phases.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             shared.device.save(&mut pipelines, loaded)?;
             Ok(answer(WarmInitStarted))
         }
         Action::VerifyAndWarmInitBeginAndEnd => {
             let loaded = verify(shared, &request, cancellation).await?;
-            let _turn = shared.device.turns.write().await;
+            let _phase = shared.device.phases.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let fresh = Arc::new(|_: usize, _: &mut weir_switch::Switch| {});
             shared
@@ -84,7 +84,7 @@ async fn set_config(
             Err(no_warm_init())
         }
         Action::WarmInitEnd => {
-            let _turn = shared.device.turns.write().await;
+            let _phase = shared.device.phases.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             if pipelines.saved.is_none() {
                 return Err(no_warm_init());
@@ -93,7 +93,7 @@ async fn set_config(
             Ok(answer(WarmInitFinished))
         }
         Action::ReconcileAndWarmInitEnd => {
-            let _turn = shared.device.turns.write().await;
+            let _phase = shared.device.phases.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let Some(saved) = &pipelines.saved else {
                 return Err(no_warm_init());
@@ -142,7 +142,7 @@ async fn verify(
     shared: &Shared,
     request: &pb::SetForwardingPipelineConfigRequest,
     cancellation: Cancellation,
-) -> Result<Arc<Loaded>, Refusal> {
+) -> Result<Arc<LoadedProgram>, Refusal> {
     let [config] = request.config.as_slice() else {
         return Err(Refusal::malformed(format!(
             "the device runs one program; found {} configs",
@@ -167,9 +167,9 @@ async fn verify(
 /// the running program, if that has the same name.
 fn load_config(
     config: pb::ForwardingPipelineConfig,
-    running: Option<Arc<Loaded>>,
+    running: Option<Arc<LoadedProgram>>,
     cancellation: &Cancellation,
-) -> Result<Arc<Loaded>, Refusal> {
+) -> Result<Arc<LoadedProgram>, Refusal> {
     if !config.bfruntime_info.is_empty() {
         let text = std::str::from_utf8(&config.bfruntime_info).ok();
         let parsed = text.map(BfrtInfo::from_json);
@@ -178,7 +178,7 @@ fn load_config(
         }
     }
     let binary = config.profiles.first().map_or(&[][..], |p| p.binary.as_ref());
-    let is_named = |loaded: &Loaded| loaded.bfrt.as_ref().is_ok_and(|b| b.name == config.p4_name);
+    let is_named = |loaded: &LoadedProgram| loaded.bfrt.as_ref().is_ok_and(|b| b.name == config.p4_name);
     let program = if is_source(binary) {
         compile(binary, None, cancellation)?
     } else if let Some(running) = running.filter(|r| is_named(r)) {
@@ -190,7 +190,7 @@ fn load_config(
             config.p4_name
         )));
     };
-    let mut loaded = Loaded::running(program, &config.p4_name)?;
+    let mut loaded = LoadedProgram::running(program, &config.p4_name)?;
     crate::standalone::load(&loaded.program)
         .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
     let described = Program::new(&loaded.program, &config.p4_name)?;

@@ -9,10 +9,10 @@ use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Portion, Query, ReadContext, ReadItem};
 use crate::bfrt::schema::Kind;
-use crate::decoding::{self, Bounds, MANY};
+use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
 use crate::device::Pipeline;
-use crate::reading::{self, Position, Recipient, Refused, Step};
-use crate::receiving::Held;
+use crate::reading::{self, PacedSender, Position, ReadStep, Refused};
+use crate::receiving::BudgetPermit;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
@@ -62,7 +62,7 @@ impl Queries {
 
 impl reading::Queries for Queries {
     type Entity = ReadItem;
-    type Place = u64;
+    type Cursor = u64;
 
     fn count(&self) -> usize {
         self.queries.len()
@@ -72,14 +72,14 @@ impl reading::Queries for Queries {
         self.differ
     }
 
-    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
+    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> ReadStep<Self> {
         let mut portion = Portion::new(self.chunk);
         let read = |number: usize, place, portion: &mut Portion| match &self.queries[number] {
             Ok(query) => query.read(&self.context, switch, place, portion),
             Err(refusal) => Err(refusal.clone()),
         };
-        let (refused, next) = reading::each(from, end, &mut portion, read);
-        Step {
+        let (refused, next) = reading::run_queries(from, end, &mut portion, read);
+        ReadStep {
             cost: portion.cost(),
             entities: portion.into_found(),
             refused,
@@ -112,7 +112,7 @@ pub fn read(
     shared: Arc<Shared>,
     request: ReadRequest,
     options: Options,
-    held: Option<Held>,
+    held: Option<BudgetPermit>,
 ) -> AnswerStream<ReceiverStream<Result<ReadResponse, Status>>> {
     let (out, stream) = channel(QUEUED_MESSAGES);
     let permit = shared.answers.permit();
@@ -123,7 +123,7 @@ pub fn read(
             let request = request.map_err(|e| errors::status(&e))?;
             run(&shared, request, options, &out, &permit).await
         };
-        let result = reading::while_wanted(&out, options.with_deadline("Read", work)).await;
+        let result = reading::until_closed(&out, options.with_deadline("Read", work)).await;
         if let Some(Err(status)) = result {
             let _ = out.send(Err(status)).await;
         }
@@ -154,7 +154,7 @@ fn entity_error(
 
 /// Encodes the answer and sends it.
 struct Answer<'a> {
-    reader: Recipient<'a, ReadResponse>,
+    reader: PacedSender<'a, ReadResponse>,
     shared: &'a Shared,
     builder: ReadResponseBuilder,
     /// Its permit of the budget for single-message answers.
@@ -162,7 +162,7 @@ struct Answer<'a> {
     streams: bool,
 }
 
-impl reading::Answer<ReadItem> for Answer<'_> {
+impl reading::EntitySink<ReadItem> for Answer<'_> {
     async fn add(&mut self, found: Vec<ReadItem>, _cost: usize) -> Result<(), Refusal> {
         for found in found {
             match found {
@@ -198,13 +198,17 @@ impl Answer<'_> {
 }
 
 /// Decodes the entities of the request, if their number is within the limit.
-async fn complete(shared: &Shared, request: ReadRequest, held: Option<Held>) -> Result<pb::ReadRequest, Refusal> {
+async fn complete(
+    shared: &Shared,
+    request: ReadRequest,
+    held: Option<BudgetPermit>,
+) -> Result<pb::ReadRequest, Refusal> {
     Bounds::read(shared.config.max_queries, "entities").check(&request.list)?;
     if let Some(target) = &request.rest.target {
         shared.check_device(target.device_id)?;
     }
     Ok(pb::ReadRequest {
-        entities: decoding::all(request.list, held).await?,
+        entities: decoding::decode_all(request.list, held).await?,
         ..request.rest
     })
 }
@@ -219,7 +223,7 @@ async fn run(
 ) -> Result<(), Status> {
     let patience = shared.config.read_patience;
     let mut answer = Answer {
-        reader: Recipient::new(out, patience),
+        reader: PacedSender::new(out, patience),
         shared,
         builder: ReadResponseBuilder::default(),
         permit,
@@ -228,10 +232,10 @@ async fn run(
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
     let read = reading::read(&shared.device, patience, queries, &mut answer).await;
     let (queries, refused) = read.map_err(|e| errors::status(&e))?;
-    let is_large = request.entities.len() > MANY;
+    let is_large = request.entities.len() > OFFLOAD_ELEMENTS;
     let mut builder = std::mem::take(&mut answer.builder);
     // Encoding 100,000 statuses is slow, also for the other requests of this thread.
-    let reported = decoding::aside(is_large, move || {
+    let reported = decoding::on_blocking_pool(is_large, move || {
         let result = report(&mut builder, &request, &queries, refused, options);
         (builder, result)
     });

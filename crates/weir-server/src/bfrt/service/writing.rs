@@ -10,7 +10,7 @@
 //! is executed. An atomic batch is one piece.
 
 use super::{AddressedProgram, Options, Shared};
-use crate::batches::Room;
+use crate::batches::BatchPermit;
 use crate::bfrt::apply::{Done, Outcomes, apply_all};
 use crate::bfrt::attribute::{self, Attributes};
 use crate::bfrt::change::{self, Change, GroupState, Step, WriteMode};
@@ -19,13 +19,13 @@ use crate::bfrt::fixed::port;
 use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
-use crate::dataplane::{DataPlane, Effort, Gone, Length, Pace, check_at_once, gather_with};
-use crate::decoding::{self, Bounds, MANY};
+use crate::dataplane::{Chunking, Cost, DataPlane, Gone, Length, check_atomic_cost, gather_with};
+use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
 use crate::device::lock;
-use crate::giving::Giving;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
+use crate::yielding::YieldingGuard;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -71,12 +71,12 @@ type PendingPiece = Pin<Box<dyn Future<Output = Result<PieceOutcome, Gone>> + Se
 
 /// Executes a Write.
 pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options) -> Result<pb::WriteResponse, Status> {
-    let (pieces, _room) = outcomes(&shared, request, options)
+    let (pieces, _permit) = outcomes(&shared, request, options)
         .await
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
     let answer = move || answer(pieces, tried, options);
-    let answer = decoding::aside(tried > MANY, answer).await;
+    let answer = decoding::on_blocking_pool(tried > OFFLOAD_ELEMENTS, answer).await;
     answer.map_err(|e| errors::status(&e))?
 }
 
@@ -197,7 +197,7 @@ impl Resolver {
         {
             return step;
         }
-        let mut step = match decoding::element::<pb::Update>(&self.updates, update) {
+        let mut step = match decoding::decode_element::<pb::Update>(&self.updates, update) {
             Ok(update) => change::decode(&self.schema, &self.scopes, self.target.as_ref(), &update),
             Err(refusal) => Step {
                 table: None,
@@ -250,15 +250,15 @@ impl Submission {
             attribute::configure(schema, scopes, &mut self.attributes, &mut steps);
             port::configure(schema, &self.shared.device.ports, &mut self.settings, &mut steps);
         }
-        let pace = Pace::of(steps.iter().map(|s| effort(schema, s)));
-        let pace = match self.continue_on_error {
-            true => pace,
-            false => pace.at_once(self.shared.config.max_atomic_updates)?,
+        let chunking = Chunking::new(steps.iter().map(|s| cost(schema, s)));
+        let chunking = match self.continue_on_error {
+            true => chunking,
+            false => chunking.atomic(self.shared.config.max_atomic_updates)?,
         };
-        let mut pending = Vec::with_capacity(pace.steps.len());
-        for step in pace.steps {
+        let mut pending = Vec::with_capacity(chunking.steps.len());
+        for step in chunking.steps {
             let rest = steps.split_off(step);
-            pending.push(self.submit_steps(first, steps, pace.length));
+            pending.push(self.submit_steps(first, steps, chunking.length));
             first += step;
             steps = rest;
         }
@@ -306,32 +306,28 @@ fn members(state: &GroupState) -> usize {
 }
 
 /// The cost of a change for the switch.
-fn effort(schema: &Schema, step: &Step) -> Effort {
+fn cost(schema: &Schema, step: &Step) -> Cost {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry, UpsertEntry};
     let matches = match &step.change {
-        Err(_) => return Effort::Entry,
+        Err(_) => return Cost::Entry,
         Ok(InsertEntry(new, _) | UpsertEntry(new, _)) => &*new.matches,
         Ok(ModifyEntry(EntryRef::Key { matches, .. }, _) | DeleteEntry(EntryRef::Key { matches, .. })) => matches,
         // Referenced by handle, so the matches are not known here.
         Ok(ModifyEntry(..) | DeleteEntry(_)) => &[],
-        Ok(Change::Fixed(op, row)) => return row.effort(*op),
-        Ok(Change::SetGroup(how, _, state)) => return Effort::list(members(state), *how == WriteMode::Insert),
-        Ok(Change::GroupMembers(_, _, state)) => return Effort::list(members(state), false),
-        Ok(_) => return Effort::Any,
+        Ok(Change::Fixed(op, row)) => return row.cost(*op),
+        Ok(Change::SetGroup(how, _, state)) => return Cost::list(members(state), *how == WriteMode::Insert),
+        Ok(Change::GroupMembers(_, _, state)) => return Cost::list(members(state), false),
+        Ok(_) => return Cost::Unbounded,
     };
     let is_ranked = step.table.is_some_and(|at| match &schema.tables[at].kind {
         Kind::Match(match_table) => match_table.is_ranked,
         _ => false,
     });
-    if is_ranked {
-        Effort::Ranked
-    } else {
-        Effort::entry(matches)
-    }
+    if is_ranked { Cost::Ranked } else { Cost::entry(matches) }
 }
 
 /// The outcomes of a batch, and its permit of the budget for large batches.
-type BatchOutcome<'a> = (Vec<PieceOutcome>, Option<Room<'a>>);
+type BatchOutcome<'a> = (Vec<PieceOutcome>, Option<BatchPermit<'a>>);
 
 /// Executes a batch: the outcome of every update, or an error if none was tried.
 ///
@@ -351,14 +347,14 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     shared.device.check_state()?;
     let continue_on_error = atomicity == Atomicity::ContinueOnError;
     if !continue_on_error {
-        check_at_once(updates.len(), shared.config.max_atomic_updates)?;
+        check_atomic_cost(updates.len(), shared.config.max_atomic_updates)?;
     }
-    let room = shared.device.batches.room(updates.len()).await;
+    let room = shared.device.batches.admit(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG_BYTES);
     let mut prepared: Option<PreparedBatch> = None;
-    let (prepared, _turn, pipelines) = loop {
-        let turn = shared.device.turns.write().await;
+    let (prepared, _phase, pipelines) = loop {
+        let turn = shared.device.phases.write().await;
         let pipelines = shared.device.pipelines.read().await;
         let AddressedProgram { program, is_shared } =
             shared.addressed(pipelines.current()?, &request.p4_name, request.client_id)?;
@@ -380,7 +376,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             break (PreparedBatch::new(resolver), turn, pipelines);
         }
         drop((turn, pipelines));
-        prepared = Some(decoding::aside(true, || PreparedBatch::new(resolver)).await?);
+        prepared = Some(decoding::on_blocking_pool(true, || PreparedBatch::new(resolver)).await?);
     };
     let pipeline = pipelines.current()?;
     // Held if the batch may change ports or attributes, to serialise such batches.
@@ -418,7 +414,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         }
     }
     drop(settings_lock);
-    shared.device.kept().await?;
+    shared.device.persisted().await?;
     Ok((pieces, room))
 }
 
@@ -439,7 +435,7 @@ async fn submit(
     let mut parts = starts.chunks(PIECES_PER_YIELD).map(<[usize]>::to_vec);
     let mut pieces = Vec::with_capacity(starts.len());
     let mut in_flight: Vec<PendingPiece> = Vec::new();
-    let mut giving = Giving::begin(&shared.device.orders).await;
+    let mut guard = YieldingGuard::acquire(&shared.device.commands).await;
     while let Some(part) = parts.next() {
         let resolve = move || {
             let mut pending = Vec::with_capacity(part.len());
@@ -449,15 +445,15 @@ async fn submit(
             Ok((submission, pending))
         };
         let next;
-        (submission, next) = decoding::aside_at_once::<Result<_, Refusal>>(is_large, resolve).await??;
+        (submission, next) = decoding::on_blocking_pool_unqueued::<Result<_, Refusal>>(is_large, resolve).await??;
         for piece in std::mem::replace(&mut in_flight, next) {
             pieces.push(piece.await?);
         }
         if parts.len() > 0 {
-            giving.pause().await;
+            guard.yield_if_due().await;
         }
     }
-    drop(giving);
+    drop(guard);
     for piece in in_flight {
         pieces.push(piece.await?);
     }

@@ -26,8 +26,8 @@ fn hello(role: &str, id: Option<u64>) -> pb::MasterArbitrationUpdate {
     }
 }
 
-/// Who is told which code and which highest election id.
-fn told(notices: &[Notice]) -> Vec<(StreamId, i32, Option<u64>)> {
+/// The notices: stream, code and highest election id.
+fn sent(notices: &[Notice]) -> Vec<(StreamId, i32, Option<u64>)> {
     let one = |n: &Notice| {
         let code = n.update.status.as_ref().map_or(-1, |s| s.code);
         (n.stream, code, n.update.election_id.map(|e| e.low))
@@ -43,7 +43,7 @@ const ALREADY_EXISTS: i32 = 6;
 fn the_first_controller_with_an_election_id_is_primary() {
     let mut a = arbitration();
     let notices = a.update(1, &hello("", Some(0))).unwrap();
-    assert_eq!(told(&notices), [(1, OK, Some(0))]);
+    assert_eq!(sent(&notices), [(1, OK, Some(0))]);
     assert!(a.check("", Some(&pb::Uint128 { high: 0, low: 0 })).is_ok());
 }
 
@@ -51,7 +51,7 @@ fn the_first_controller_with_an_election_id_is_primary() {
 fn a_controller_without_an_election_id_never_becomes_primary() {
     let mut a = arbitration();
     let notices = a.update(1, &hello("", None)).unwrap();
-    assert_eq!(told(&notices), [(1, NOT_FOUND, None)]);
+    assert_eq!(sent(&notices), [(1, NOT_FOUND, None)]);
     assert_eq!(a.check("", None).unwrap_err().cause, Cause::Forbidden);
 }
 
@@ -62,7 +62,7 @@ fn a_higher_election_id_takes_over_and_everybody_is_told_the_new_primary_last() 
     a.update(3, &hello("", Some(4))).unwrap();
     let notices = a.update(1, &hello("", Some(6))).unwrap();
     assert_eq!(
-        told(&notices),
+        sent(&notices),
         [
             (2, ALREADY_EXISTS, Some(6)),
             (3, ALREADY_EXISTS, Some(6)),
@@ -84,7 +84,7 @@ fn a_lower_election_id_makes_a_backup_and_only_it_is_told() {
     let mut a = arbitration();
     a.update(1, &hello("", Some(5))).unwrap();
     let notices = a.update(2, &hello("", Some(4))).unwrap();
-    assert_eq!(told(&notices), [(2, ALREADY_EXISTS, Some(5))]);
+    assert_eq!(sent(&notices), [(2, ALREADY_EXISTS, Some(5))]);
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn when_the_primary_leaves_there_is_none_until_somebody_has_the_highest_election
     let mut a = arbitration();
     a.update(1, &hello("", Some(5))).unwrap();
     a.update(2, &hello("", Some(4))).unwrap();
-    assert_eq!(told(&a.leave(1)), [(2, NOT_FOUND, Some(5))]);
+    assert_eq!(sent(&a.leave(1)), [(2, NOT_FOUND, Some(5))]);
     // The same id is not enough.
     assert_eq!(
-        told(&a.update(2, &hello("", Some(4))).unwrap()),
+        sent(&a.update(2, &hello("", Some(4))).unwrap()),
         [(2, NOT_FOUND, Some(5))]
     );
-    assert_eq!(told(&a.update(2, &hello("", Some(5))).unwrap()), [(2, OK, Some(5))]);
+    assert_eq!(sent(&a.update(2, &hello("", Some(5))).unwrap()), [(2, OK, Some(5))]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_primary_that_lowers_its_election_id_becomes_a_backup_and_everybody_is_told(
     a.update(1, &hello("", Some(5))).unwrap();
     a.update(2, &hello("", Some(3))).unwrap();
     let notices = a.update(1, &hello("", Some(4))).unwrap();
-    assert_eq!(told(&notices), [(1, NOT_FOUND, Some(5)), (2, NOT_FOUND, Some(5))]);
+    assert_eq!(sent(&notices), [(1, NOT_FOUND, Some(5)), (2, NOT_FOUND, Some(5))]);
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn of_roles_without_streams_the_highest_election_id_is_remembered_and_no_config(
     a.update(1, &configured(&[7])).unwrap();
     a.leave(1);
     assert_eq!(
-        told(&a.update(2, &hello("r", Some(0))).unwrap()),
+        sent(&a.update(2, &hello("r", Some(0))).unwrap()),
         [(2, NOT_FOUND, Some(1))]
     );
-    assert_eq!(told(&a.update(2, &hello("r", Some(1))).unwrap()), [(2, OK, Some(1))]);
+    assert_eq!(sent(&a.update(2, &hello("r", Some(1))).unwrap()), [(2, OK, Some(1))]);
     assert!(a.scope("r").unwrap().has(8), "its config is the new primary's");
 }
 
@@ -183,11 +183,11 @@ fn roles_that_come_and_go_keep_nobody_out() {
     assert_eq!(a.former.len() as u64, most);
     // That which has been without streams for longest is forgotten, and no other.
     assert_eq!(
-        told(&a.update(1, &hello("role1", Some(4))).unwrap()),
+        sent(&a.update(1, &hello("role1", Some(4))).unwrap()),
         [(1, NOT_FOUND, Some(5))]
     );
     assert_eq!(
-        told(&a.update(2, &hello("role0", Some(4))).unwrap()),
+        sent(&a.update(2, &hello("role0", Some(4))).unwrap()),
         [(2, OK, Some(4))]
     );
     // The default role is never forgotten.
@@ -195,7 +195,7 @@ fn roles_that_come_and_go_keep_nobody_out() {
     a.update(1, &hello("", Some(7))).unwrap();
     a.leave(1);
     assert_eq!(
-        told(&a.update(1, &hello("", Some(6))).unwrap()),
+        sent(&a.update(1, &hello("", Some(6))).unwrap()),
         [(1, NOT_FOUND, Some(7))]
     );
 }
@@ -224,7 +224,7 @@ fn what_is_kept_of_a_role_is_bounded() {
 fn roles_have_primaries_of_their_own() {
     let mut a = arbitration();
     a.update(1, &hello("a", Some(5))).unwrap();
-    assert_eq!(told(&a.update(2, &hello("b", Some(1))).unwrap()), [(2, OK, Some(1))]);
+    assert_eq!(sent(&a.update(2, &hello("b", Some(1))).unwrap()), [(2, OK, Some(1))]);
     assert!(a.check("a", Some(&pb::Uint128 { high: 0, low: 5 })).is_ok());
     assert_eq!(
         a.check("b", Some(&pb::Uint128 { high: 0, low: 5 })).unwrap_err().cause,
@@ -251,8 +251,8 @@ fn the_primary_sets_the_roles_config_and_everybody_is_told_it() {
     let mut a = arbitration();
     a.update(2, &hello("r", None)).unwrap();
     let notices = a.update(1, &configured(&[7])).unwrap();
-    let told = notices[0].update.role.as_ref().unwrap().config.clone();
-    assert_eq!(told, configured(&[7]).role.unwrap().config);
+    let sent = notices[0].update.role.as_ref().unwrap().config.clone();
+    assert_eq!(sent, configured(&[7]).role.unwrap().config);
     let scope = a.check("r", Some(&pb::Uint128 { high: 0, low: 1 })).unwrap();
     assert!(scope.has(7) && !scope.has(8));
 }

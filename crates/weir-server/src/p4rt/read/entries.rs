@@ -10,7 +10,7 @@ use weir_ir::{ExternId, KeyMatch};
 use weir_proto::p4::v1 as pb;
 use weir_table::{Entry, EntryAction, EntryRef};
 
-/// Which entries of a table are wanted.
+/// Selects entries of a table.
 #[derive(Default)]
 struct Filter {
     /// With this match.
@@ -60,7 +60,7 @@ impl Filter {
     }
 }
 
-/// What an entry is told with.
+/// The optional parts of an entry in the answer.
 #[derive(Clone, Copy, Default)]
 struct Parts {
     counter: bool,
@@ -68,7 +68,7 @@ struct Parts {
     last_hit: bool,
 }
 
-/// What is told of an entry of a table, or of its default entry.
+/// Encodes an entry of a table, or its default entry.
 type OneEntry<'a> = dyn FnMut(&Table, Option<&Entry>) -> Result<Option<Entity>, Refusal> + 'a;
 
 impl Reader<'_> {
@@ -158,7 +158,7 @@ impl Reader<'_> {
             let first = if table.id == from.id { from.place } else { 0 };
             for entry in state.entries_from(first) {
                 let is_wanted = filter.admits(entry);
-                if (is_wanted && out.is_full()) || !out.room.look(filter.cost()) {
+                if (is_wanted && out.is_full()) || !out.budget.visit(filter.cost()) {
                     return Ok(Some(Cursor {
                         id: table.id,
                         place: entry.place(),
@@ -196,19 +196,19 @@ impl Reader<'_> {
 
     /// An entry, or the default entry.
     fn entry(&self, table: &Table, entry: Option<&Entry>, parts: Parts) -> Result<pb::TableEntry, Refusal> {
-        let mut told = match entry {
+        let mut encoded = match entry {
             Some(entry) => self.key_of(table, entry),
             None => default_key(table),
         };
         match entry {
             Some(entry) => {
                 let (settings, _) = action::read_note(&entry.note);
-                told.action = Some(action::encode(table, &entry.action, settings));
-                told.is_const = entry.is_const;
+                encoded.action = Some(action::encode(table, &entry.action, settings));
+                encoded.is_const = entry.is_const;
                 if parts.last_hit && table.idle_timeout {
                     let last = self.switch.last_hit_ns(table.table, entry.handle).unwrap_or(0);
                     let elapsed = self.switch.now_ns().saturating_sub(last);
-                    told.time_since_last_hit = Some(pb::table_entry::IdleTimeout {
+                    encoded.time_since_last_hit = Some(pb::table_entry::IdleTimeout {
                         elapsed_ns: i64::try_from(elapsed).unwrap_or(i64::MAX),
                     });
                 }
@@ -217,26 +217,26 @@ impl Reader<'_> {
                 let state = &self.switch.table_state(table.table)?.table;
                 let call = action::encode_call(&table.actions, state.default_action());
                 let ty = Some(pb::table_action::Type::Action(call));
-                told.action = Some(pb::TableAction { r#type: ty });
+                encoded.action = Some(pb::TableAction { r#type: ty });
                 let (metadata, note) = state.default_note();
-                told.controller_metadata = *metadata;
-                told.metadata = action::read_note(note).1.to_vec();
+                encoded.controller_metadata = *metadata;
+                encoded.metadata = action::read_note(note).1.to_vec();
             }
         }
         let handle = entry.map_or(0, |e| e.handle.get());
         // What the action does not execute cannot be written with the entry, so it is not read with
         // it.
         let tells = |resource: &(u32, ExternId)| {
-            self.tells_dormant || action::executes(table, told.action.as_ref(), resource.1)
+            self.with_dormant || action::executes(table, encoded.action.as_ref(), resource.1)
         };
         let (counter, meter) = (table.counter.filter(tells), table.meter.filter(tells));
         if let (true, Some((_, instance))) = (parts.counter, counter) {
-            told.counter_data = Some(counter_data(self.switch.counter(instance, handle.into())?));
+            encoded.counter_data = Some(counter_data(self.switch.counter(instance, handle.into())?));
         }
         if let (true, Some((_, instance))) = (parts.meter, meter) {
-            told.meter_config = self.switch.meter(instance, handle.into())?.map(meter_config);
+            encoded.meter_config = self.switch.meter(instance, handle.into())?.map(meter_config);
         }
-        Ok(told)
+        Ok(encoded)
     }
 
     /// What makes an entry its own, and what its controller has given it.

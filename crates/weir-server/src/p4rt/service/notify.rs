@@ -1,10 +1,10 @@
-//! What the switch tells controllers: packets, digests, idle entries.
+//! Notifications of the switch to controllers: packets, digests, idle entries.
 
 use super::{Shared, lock, stream};
 use crate::dataplane::{Event, gather};
-use crate::device::{Change, Listener};
+use crate::device::{Listener, ProgramChange};
 use crate::p4rt::digest::{List, Message};
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::{Digests, Reader};
 use crate::p4rt::refusal::Refusal;
 use crate::p4rt::{data, role::Scope};
@@ -61,7 +61,7 @@ impl Listener for Shared {
         let Event::Packet(packet) = event else { return };
         let Ok(live) = self.device.live() else { return };
         let packet_in = match &live.schema.packet_in {
-            // What is shorter than the header is no packet for the controller.
+            // Packets shorter than the header are dropped.
             Some(header) => match header.packet_in(&packet.bytes) {
                 Some(packet_in) => packet_in,
                 None => return,
@@ -74,7 +74,7 @@ impl Listener for Shared {
         tell_primaries(self, |s| s.hears(&packet_in), &Answer::Packet(packet_in.clone()));
     }
 
-    fn digests(&self, loaded: &Loaded, digests: &[Digest], now_ns: u64) {
+    fn digests(&self, loaded: &LoadedProgram, digests: &[Digest], now_ns: u64) {
         let mut lists = Vec::new();
         {
             let mut machine = lock(&self.digests);
@@ -91,11 +91,10 @@ impl Listener for Shared {
         send_lists(self, loaded, lists);
     }
 
-    fn program(&self, _change: Change) {
+    fn program(&self, _change: ProgramChange) {
         let mut machine = lock(&self.digests);
         machine.forget();
-        // Whoever loads a program for P4Runtime's controllers says afterwards which digests they
-        // still want.
+        // After a commit by P4Runtime the digests that stay enabled are set again.
         machine.configure(&Digests::new());
     }
 }
@@ -115,7 +114,7 @@ async fn digests(shared: Weak<Shared>, interval: Duration) {
     }
 }
 
-/// Takes the digests that the switch has kept and sends those that are wanted.
+/// Reads the digests that the switch has queued and sends the enabled ones.
 pub async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
     shared.device.poll_digests().await?;
     let Ok(loaded) = shared.device.live() else {
@@ -126,7 +125,7 @@ pub async fn send_digests(shared: &Shared) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn send_lists(shared: &Shared, loaded: &Loaded, lists: Vec<List>) {
+fn send_lists(shared: &Shared, loaded: &LoadedProgram, lists: Vec<List>) {
     for list in lists {
         let id = list.digest;
         let answer = Answer::Digest(digest_list(loaded, list));
@@ -134,7 +133,7 @@ fn send_lists(shared: &Shared, loaded: &Loaded, lists: Vec<List>) {
     }
 }
 
-fn digest_list(loaded: &Loaded, list: List) -> pb::DigestList {
+fn digest_list(loaded: &LoadedProgram, list: List) -> pb::DigestList {
     let ty = loaded.schema.digests.get(&list.digest).map(|d| &d.ty);
     let messages = list.messages.iter();
     let values = messages.filter_map(|m| Some(data::encode_message(ty?, m, &loaded.program.errors)));
@@ -158,19 +157,19 @@ type Handle = (TableId, u32);
 async fn idle(shared: Weak<Shared>, interval: Duration) {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // When entries were told of last: they are again after another time-out.
-    let mut told: FxHashMap<Handle, u64> = FxHashMap::default();
+    // The time of the last notification per entry: it is repeated after another timeout.
+    let mut notified: FxHashMap<Handle, u64> = FxHashMap::default();
     loop {
         ticks.tick().await;
         let Some(shared) = shared.upgrade() else { return };
-        if send_idle(&shared, &mut told).await.is_err() {
+        if send_idle(&shared, &mut notified).await.is_err() {
             return;
         }
     }
 }
 
 /// The idle entries of a replica.
-fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
+fn idle_entries(loaded: &LoadedProgram, switch: &mut Switch, now_ns: u64) -> FxHashMap<Handle, Idle> {
     let none = Digests::new();
     let reader = Reader {
         schema: &loaded.schema,
@@ -178,7 +177,7 @@ fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<
         digests: &none,
         switch,
         scope: None,
-        tells_dormant: false,
+        with_dormant: false,
     };
     let entries = switch.idle_entries(now_ns).into_iter().filter_map(|(table, handle)| {
         let described = loaded.schema.table_of(table)?;
@@ -193,13 +192,13 @@ fn idle_entries(loaded: &Loaded, switch: &mut Switch, now_ns: u64) -> FxHashMap<
     entries.collect()
 }
 
-async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, u64>) -> Result<(), Refusal> {
+async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, u64>) -> Result<(), Refusal> {
     let Ok(loaded) = shared.device.live() else {
         return Ok(());
     };
     let can_idle = loaded.schema.tables.values().any(|t| t.idle_timeout);
     if !can_idle || lock(&shared.arbitration).primaries().next().is_none() {
-        told.clear();
+        notified.clear();
         return Ok(());
     }
     let now = shared.device.plane.now_ns();
@@ -218,16 +217,16 @@ async fn send_idle(shared: &Shared, told: &mut FxHashMap<Handle, u64>) -> Result
             None => false,
         });
     }
-    told.retain(|handle, _| idle.contains_key(handle));
+    notified.retain(|handle, _| idle.contains_key(handle));
     let mut due: Vec<(Handle, Idle)> = idle
         .into_iter()
         .filter(|(handle, entry)| {
-            let since = told.get(handle).copied().unwrap_or(0).max(entry.last_hit_ns);
+            let since = notified.get(handle).copied().unwrap_or(0).max(entry.last_hit_ns);
             now.saturating_sub(since) >= entry.ttl_ns
         })
         .collect();
     due.sort_by_key(|(handle, _)| *handle);
-    told.extend(due.iter().map(|(handle, _)| (*handle, now)));
+    notified.extend(due.iter().map(|(handle, _)| (*handle, now)));
     // Entries of one table go together, so that a role hears of its own tables only.
     for of_table in due.chunk_by(|a, b| a.0.0 == b.0.0) {
         for part in of_table.chunks(IDLE) {

@@ -3,7 +3,7 @@
 use super::{Shared, lock};
 use crate::decoding::{self, Bounds};
 use crate::p4rt::arbitration::role_name;
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
@@ -52,7 +52,7 @@ async fn set_config(
             return Err(Refusal::malformed("COMMIT takes what was saved; leave out the config"));
         }
         Action::Commit => {
-            let _turn = shared.device.turns.write().await;
+            let _phase = shared.device.phases.write().await;
             let mut pipelines = shared.device.pipelines.write().await;
             check()?;
             let digests = shared.device.commit_saved(&mut pipelines).await?;
@@ -65,7 +65,7 @@ async fn set_config(
     if action == Action::Verify {
         return Ok(());
     }
-    let _turn = shared.device.turns.write().await;
+    let _phase = shared.device.phases.write().await;
     let mut pipelines = shared.device.pipelines.write().await;
     check()?;
     match action {
@@ -83,14 +83,18 @@ async fn set_config(
 }
 
 /// Compiles and checks a config, not on the threads that serve everybody.
-async fn verify(shared: &Shared, config: EncodedList, cancellation: Cancellation) -> Result<Arc<Loaded>, Refusal> {
+async fn verify(
+    shared: &Shared,
+    config: EncodedList,
+    cancellation: Cancellation,
+) -> Result<Arc<LoadedProgram>, Refusal> {
     let running = {
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
     let work = move || {
-        let config = decoding::joined(&config)?;
-        Loaded::of_config(config, running.as_deref(), &cancellation).map(Arc::new)
+        let config = decoding::decode_joined(&config)?;
+        LoadedProgram::of_config(config, running.as_deref(), &cancellation).map(Arc::new)
     };
     shared.device.verify(work).await
 }
@@ -102,7 +106,7 @@ fn configure(shared: &Shared, digests: &crate::p4rt::read::Digests) {
     machine.configure(digests);
 }
 
-/// Tells what was asked of the config.
+/// Executes GetForwardingPipelineConfig.
 pub async fn get(
     shared: &Shared,
     request: pb::GetForwardingPipelineConfigRequest,

@@ -1,14 +1,14 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
-use crate::decoding::{self, Bounds, MANY};
+use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
 use crate::device::Pipeline;
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
-use crate::reading::{self, Position, Recipient, Refused, Step};
-use crate::receiving::Held;
+use crate::reading::{self, PacedSender, Position, ReadStep, Refused};
+use crate::receiving::BudgetPermit;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::wrappers::ReceiverStream;
@@ -22,7 +22,7 @@ type Out = Sender<Result<pb::ReadResponse, Status>>;
 
 /// The queries of a request.
 struct Queries {
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedProgram>,
     digests: Arc<Digests>,
     scope: Arc<Scope>,
     entities: Arc<[pb::Entity]>,
@@ -32,7 +32,7 @@ struct Queries {
 
 impl reading::Queries for Queries {
     type Entity = pb::Entity;
-    type Place = Cursor;
+    type Cursor = Cursor;
 
     fn count(&self) -> usize {
         self.entities.len()
@@ -42,7 +42,7 @@ impl reading::Queries for Queries {
         self.differ
     }
 
-    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> Step<Self> {
+    fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> ReadStep<Self> {
         let mut portion = Portion::new(self.chunk);
         let scope = |id: u32| self.scope.has(id);
         let reader = Reader {
@@ -51,12 +51,12 @@ impl reading::Queries for Queries {
             digests: &self.digests,
             switch,
             scope: (*self.scope != Scope::Everything).then_some(&scope),
-            tells_dormant: false,
+            with_dormant: false,
         };
-        let (refused, next) = reading::each(from, end, &mut portion, |number, cursor, portion| {
+        let (refused, next) = reading::run_queries(from, end, &mut portion, |number, cursor, portion| {
             reader.read(&self.entities[number], cursor, portion)
         });
-        Step {
+        ReadStep {
             cost: portion.cost(),
             entities: portion.entities,
             refused,
@@ -70,13 +70,13 @@ impl reading::Queries for Queries {
 }
 
 /// Sends each step's entities as a message.
-struct Messages<'a> {
-    reader: Recipient<'a, pb::ReadResponse>,
-    /// What those of a usual message cost.
+struct MessageSink<'a> {
+    reader: PacedSender<'a, pb::ReadResponse>,
+    /// The cost of a usual message, in plain entries.
     chunk: usize,
 }
 
-impl reading::Answer<pb::Entity> for Messages<'_> {
+impl reading::EntitySink<pb::Entity> for MessageSink<'_> {
     async fn add(&mut self, entities: Vec<pb::Entity>, cost: usize) -> Result<(), Refusal> {
         if entities.is_empty() {
             return Ok(());
@@ -86,13 +86,13 @@ impl reading::Answer<pb::Entity> for Messages<'_> {
     }
 }
 
-/// Begins a Read; what it finds comes by the stream.
+/// Starts a Read; its results are sent to the stream.
 #[allow(clippy::result_large_err, reason = "the error is what gRPC sends")]
 pub fn read(
     shared: Arc<Shared>,
     request: ReadRequest,
     limit: usize,
-    held: Option<Held>,
+    permit: Option<BudgetPermit>,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
     let ReadRequest { rest: request, list } = request;
     let checked = Bounds::read(shared.config.max_queries, "queries")
@@ -102,39 +102,39 @@ pub fn read(
     let scope = checked.map_err(|e| e.status())?;
     let (out, stream) = channel(shared.config.read_ahead.max(1));
     tokio::spawn(async move {
-        let work = answer(&shared, list, scope, limit, &out, held.clone());
-        if let Some(Err(status)) = reading::while_wanted(&out, work).await {
+        let work = answer(&shared, list, scope, limit, &out, permit.clone());
+        if let Some(Err(status)) = reading::until_closed(&out, work).await {
             let _ = out.send(Err(status)).await;
         }
-        drop(held);
+        drop(permit);
     });
     Ok(ReceiverStream::new(stream))
 }
 
-/// Sends what the queries find; the error tells which of them were refused.
+/// Sends the results of the queries; the error lists those that were refused.
 async fn answer(
     shared: &Shared,
     list: EncodedList,
     scope: Arc<Scope>,
     limit: usize,
     out: &Out,
-    held: Option<Held>,
+    permit: Option<BudgetPermit>,
 ) -> Result<(), Status> {
     let queries = list.len();
-    let refused = run(shared, list, scope, out, held).await.map_err(|e| e.status())?;
+    let refused = run(shared, list, scope, out, permit).await.map_err(|e| e.status())?;
     if refused.is_empty() {
         return Ok(());
     }
     let large = shared.config.max_error_bytes;
-    let told = move || {
+    let status = move || {
         let mut outcomes: Vec<Result<(), Refusal>> = vec![Ok(()); queries];
         for (number, refusal) in refused {
             outcomes[number] = Err(refusal);
         }
         batch_status(&outcomes, "queries", limit, large)
     };
-    let told = decoding::aside(queries > MANY, told).await;
-    Err(told.unwrap_or_else(|e| e.status()))
+    let status = decoding::on_blocking_pool(queries > OFFLOAD_ELEMENTS, status).await;
+    Err(status.unwrap_or_else(|e| e.status()))
 }
 
 async fn run(
@@ -142,9 +142,9 @@ async fn run(
     list: EncodedList,
     scope: Arc<Scope>,
     out: &Out,
-    held: Option<Held>,
+    permit: Option<BudgetPermit>,
 ) -> Result<Refused, Refusal> {
-    let entities: Arc<[pb::Entity]> = decoding::all(list, held).await?.into();
+    let entities: Arc<[pb::Entity]> = decoding::decode_all(list, permit).await?.into();
     let differ = entities.iter().any(read::differs_by_replica);
     let queries = |pipeline: &Pipeline| {
         Ok(Queries {
@@ -157,8 +157,8 @@ async fn run(
         })
     };
     let patience = shared.config.read_patience;
-    let mut answer = Messages {
-        reader: Recipient::new(out, patience),
+    let mut answer = MessageSink {
+        reader: PacedSender::new(out, patience),
         chunk: shared.config.read_chunk,
     };
     let (_, refused) = reading::read(&shared.device, patience, queries, &mut answer).await?;

@@ -75,10 +75,10 @@ impl Session {
             }
         };
         lock(&self.shared.streams).remove(&self.id);
-        let turn = self.shared.arbitration_turn.lock().await;
+        let guard = self.shared.arbitration_order.lock().await;
         let notices = lock(&self.shared.arbitration).leave(self.id);
-        tell(&self.shared, notices).await;
-        drop(turn);
+        send_notices(&self.shared, notices).await;
+        drop(guard);
         if let Some(status) = error {
             let _ = self.out.try_send(Err(status));
         }
@@ -126,14 +126,14 @@ impl Session {
 
     async fn arbitrate(&self, update: &pb::MasterArbitrationUpdate) -> Result<(), Refusal> {
         self.shared.check_device(update.device_id)?;
-        // A change is told to everybody before the next one is made.
-        let _turn = self.shared.arbitration_turn.lock().await;
+        // All notices of a change are sent before the next change.
+        let _guard = self.shared.arbitration_order.lock().await;
         let notices = lock(&self.shared.arbitration).update(self.id, update)?;
         // What was sent to the primary from before is nothing to the new one.
         if notices.iter().any(|n| n.after_writes) {
             lock(&self.shared.digests).forget();
         }
-        tell(&self.shared, notices).await;
+        send_notices(&self.shared, notices).await;
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client what was wrong with a message, where there is room for it.
+    /// Sends the client an error about one of its messages, if the queue has room.
     fn complain(&self, refusal: &Refusal, details: pb::stream_error::Details) {
         let error = pb::StreamError {
             canonical_code: code(refusal.cause) as i32,
@@ -191,13 +191,13 @@ pub fn offer(shared: &Shared, out: &mpsc::Sender<Outgoing>, answer: Answer) -> b
     is_sent
 }
 
-/// Tells controllers who is primary, in order.
-async fn tell(shared: &Shared, notices: Vec<Notice>) {
+/// Sends notices of arbitration, in order.
+async fn send_notices(shared: &Shared, notices: Vec<Notice>) {
     for notice in notices {
         if notice.after_writes {
-            // Everything that was given to the switch before this has been done after this.
+            // Commands run in order: when this one is done, all earlier ones are.
             let written = Arc::clone(&*lock(&shared.device.written));
-            let _ = written.order(Arc::new(|_, _| {})).await;
+            let _ = written.submit(Arc::new(|_, _| {})).await;
         }
         let message = pb::StreamMessageResponse {
             update: Some(Answer::Arbitration(notice.update)),

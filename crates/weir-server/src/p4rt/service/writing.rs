@@ -1,20 +1,20 @@
 //! The Write RPC.
 
 use super::{Shared, lock, notify};
-use crate::batches::Room;
-use crate::dataplane::{Effort, Gone, Length, Pace, check_at_once, gather_with};
-use crate::decoding::{self, Bounds, MANY};
+use crate::batches::BatchPermit;
+use crate::dataplane::{Chunking, Cost, Gone, Length, check_atomic_cost, gather_with};
+use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
 use crate::device::{Pipeline, Pipelines};
-use crate::giving::Giving;
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::change::{self, Before, Change};
 use crate::p4rt::config::Config;
-use crate::p4rt::program::Loaded;
+use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::Digests;
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
 use crate::p4rt::wire;
+use crate::yielding::YieldingGuard;
 use std::sync::Arc;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
@@ -36,7 +36,7 @@ pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
 }
 
 /// What an update and a role make: a change, or why there is none.
-fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
+fn resolve(loaded: &LoadedProgram, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
     if let Some(entity) = &update.entity {
         scope.check_write(entity)?;
     }
@@ -44,22 +44,22 @@ fn resolve(loaded: &Loaded, scope: &Scope, update: &pb::Update) -> Result<Change
 }
 
 /// What a change costs the switch.
-fn effort(change: &Result<Change, Refusal>) -> Effort {
+fn cost(change: &Result<Change, Refusal>) -> Cost {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry};
     let (matches, priority, action) = match change {
-        Err(_) => return Effort::Entry,
+        Err(_) => return Cost::Entry,
         Ok(InsertEntry(_, new, _)) => (&new.matches, new.priority, Some(&new.action)),
         Ok(ModifyEntry(_, matches, priority, state)) => (matches, *priority, state.action.as_ref()),
         Ok(DeleteEntry(_, matches, priority)) => (matches, *priority, None),
         Ok(Change::Group(before, _, group)) => {
             let length = group.as_ref().map_or(0, |g| g.replicas.len());
-            return Effort::list(length, matches!(before, Before::Absent));
+            return Cost::list(length, matches!(before, Before::Absent));
         }
-        Ok(Change::Session(_, _, Some(session))) => return Effort::Parts(session.replicas.len()),
-        Ok(Change::Profile(_, _, ProfileOp::InsertGroup(_, group))) => return Effort::list(group.members.len(), true),
-        Ok(Change::Profile(_, _, ProfileOp::ModifyGroup(_, group))) => return Effort::list(group.members.len(), false),
-        Ok(Change::ValueSet(_, members, _)) => return Effort::list(members.len(), false),
-        Ok(_) => return Effort::Any,
+        Ok(Change::Session(_, _, Some(session))) => return Cost::Parts(session.replicas.len()),
+        Ok(Change::Profile(_, _, ProfileOp::InsertGroup(_, group))) => return Cost::list(group.members.len(), true),
+        Ok(Change::Profile(_, _, ProfileOp::ModifyGroup(_, group))) => return Cost::list(group.members.len(), false),
+        Ok(Change::ValueSet(_, members, _)) => return Cost::list(members.len(), false),
+        Ok(_) => return Cost::Unbounded,
     };
     let choices = match action {
         Some(EntryAction::OneShot(set)) => set.len(),
@@ -67,47 +67,49 @@ fn effort(change: &Result<Change, Refusal>) -> Effort {
     };
     // Entries have a priority just where keys have masks.
     let of_entry = match priority {
-        0 => Effort::entry(matches),
-        _ => Effort::Ranked,
+        0 => Cost::entry(matches),
+        _ => Cost::Ranked,
     };
-    of_entry.with(choices)
+    of_entry.plus(choices)
 }
 
-/// Does what a request asks for. `limit`: largest trailer.
+/// Executes a Write. `limit`: the most bytes of the trailer with errors.
 pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> Result<pb::WriteResponse, Status> {
     let large = shared.config.max_error_bytes;
     match outcomes(&shared, request).await {
         Err(refusal) => Err(refusal.status()),
         Ok((outcomes, _)) if outcomes.iter().all(Result::is_ok) => Ok(pb::WriteResponse {}),
-        Ok((outcomes, _room)) => {
+        Ok((outcomes, _permit)) => {
             let tried = outcomes.len();
-            let told = move || batch_status(&outcomes, "updates", limit, large);
-            Err(decoding::aside(tried > MANY, told).await.unwrap_or_else(|e| e.status()))
+            let status = move || batch_status(&outcomes, "updates", limit, large);
+            Err(decoding::on_blocking_pool(tried > OFFLOAD_ELEMENTS, status)
+                .await
+                .unwrap_or_else(|e| e.status()))
         }
     }
 }
 
-/// The updates of a request, as they are given to the switch.
+/// The updates of a request, split into commands.
 struct Batch {
     length: Length,
-    /// What is done between two packet vectors each. Never none: an empty batch is an order too,
-    /// which comes after those before it.
+    /// The changes of each command. There is at least one: even an empty batch is a command, which
+    /// completes after those submitted before it.
     steps: Vec<Vec<Result<Change, Refusal>>>,
 }
 
 impl Batch {
-    /// `most`: entries as which what is done at once may cost.
+    /// `most`: the most that an atomic batch may cost, in plain entries.
     fn new(changes: Vec<Result<Change, Refusal>>, atomicity: Atomicity, most: usize) -> Result<Self, Refusal> {
-        let pace = Pace::of(changes.iter().map(effort));
-        // Packets need not wait for the whole of a batch whose parts may be seen.
-        let pace = match atomicity {
-            Atomicity::ContinueOnError => pace,
-            _ => pace.at_once(most)?,
+        let chunking = Chunking::new(changes.iter().map(cost));
+        // Packets need not wait for a whole batch that is not atomic.
+        let chunking = match atomicity {
+            Atomicity::ContinueOnError => chunking,
+            _ => chunking.atomic(most)?,
         };
         let mut changes = changes.into_iter();
-        let steps = pace.steps.iter().map(|step| changes.by_ref().take(*step).collect());
+        let steps = chunking.steps.iter().map(|step| changes.by_ref().take(*step).collect());
         Ok(Batch {
-            length: pace.length,
+            length: chunking.length,
             steps: steps.collect(),
         })
     }
@@ -118,11 +120,12 @@ impl Batch {
     }
 }
 
-/// What becomes of every update, with the room that they have, or why none was looked at.
+/// Executes all updates. Returns their outcomes and the batch's permit, or why the request was
+/// refused as a whole.
 async fn outcomes(
     shared: &Arc<Shared>,
     request: WriteRequest,
-) -> Result<(Vec<Result<(), Refusal>>, Option<Room<'_>>), Refusal> {
+) -> Result<(Vec<Result<(), Refusal>>, Option<BatchPermit<'_>>), Refusal> {
     let WriteRequest {
         rest: request,
         list: updates,
@@ -136,21 +139,21 @@ async fn outcomes(
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     if atomicity != Atomicity::ContinueOnError {
-        check_at_once(updates.len(), shared.config.max_atomic_updates)?;
+        check_atomic_cost(updates.len(), shared.config.max_atomic_updates)?;
     }
     let writer = Writer {
         role,
         election,
         atomicity,
     };
-    let room = shared.device.batches.room(updates.len()).await;
+    let permit = shared.device.batches.admit(updates.len()).await;
     let updates = Arc::new(updates);
-    // While updates are read nobody waits for a program. If another one has come meanwhile, they
-    // are read again.
-    let (_turn, mut pipelines, mut batch) = loop {
+    // No lock on the programs is held while updates are decoded. If the program has changed
+    // meanwhile, they are decoded again.
+    let (_phase, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
         let batch = resolve_all(&loaded, &scope, &updates, (atomicity, shared.config.max_atomic_updates)).await?;
-        let turn = shared.device.turns.write().await;
+        let phase = shared.device.phases.write().await;
         if !batch.has_digests() {
             let pipelines = shared.device.pipelines.read().await;
             let pipeline = pipelines.current()?;
@@ -158,12 +161,12 @@ async fn outcomes(
                 continue;
             }
             let outcomes = submit(shared, pipeline, batch, &writer).await?;
-            shared.device.kept().await?;
-            return Ok((outcomes, room));
+            shared.device.persisted().await?;
+            return Ok((outcomes, permit));
         }
         let pipelines = shared.device.pipelines.write().await;
         if Arc::ptr_eq(&pipelines.current()?.loaded, &loaded) {
-            break (turn, pipelines, batch);
+            break (phase, pipelines, batch);
         }
     };
     let pipeline = pipelines.current()?;
@@ -172,21 +175,21 @@ async fn outcomes(
     let outcomes = submit(shared, pipeline, batch, &writer).await?;
     let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
     if !is_taken_back {
-        send_from_now_on(shared, &mut pipelines, digests).await?;
+        replace_digests(shared, &mut pipelines, digests).await?;
     }
-    shared.device.kept().await?;
-    Ok((outcomes, room))
+    shared.device.persisted().await?;
+    Ok((outcomes, permit))
 }
 
-/// Who writes, and how.
+/// The client of a Write, and its atomicity.
 struct Writer {
     role: String,
     election: Option<pb::Uint128>,
     atomicity: Atomicity,
 }
 
-/// Gives a batch to the switch, some steps at a time, so that others come in between where it takes
-/// long; what became of its updates.
+/// Submits a batch to the switch, some steps at a time, so that other requests may come in between
+/// if it takes long. Returns the outcomes of its updates.
 async fn submit(
     shared: &Arc<Shared>,
     pipeline: &Pipeline,
@@ -200,9 +203,9 @@ async fn submit(
             apply_all(switch, replica, changes, how)
         })
     };
-    let give = |part: Vec<Vec<_>>| {
-        // Who is primary at this moment may write: a new primary's writes come after everything
-        // that is given here.
+    let submit_part = |part: Vec<Vec<_>>| {
+        // The client must be primary at this moment. Since the arbitration stays locked, a new
+        // primary's Writes come after everything that is submitted here.
         let arbitration = lock(&shared.arbitration);
         match arbitration.check(&writer.role, writer.election.as_ref()) {
             Ok(_) => Ok(part.into_iter().map(one).collect::<Vec<_>>()),
@@ -211,17 +214,17 @@ async fn submit(
     };
     let mut steps = batch.steps.into_iter();
     let (mut outcomes, mut given) = (Vec::new(), None);
-    let mut giving = Giving::begin(&shared.device.orders).await;
+    let mut guard = YieldingGuard::acquire(&shared.device.commands).await;
     loop {
-        let next = give(steps.by_ref().take(AHEAD).collect());
+        let next = submit_part(steps.by_ref().take(AHEAD).collect());
         let (next, lost) = match (next, &given) {
             (Ok(next), _) => (next, None),
             (Err((refusal, _)), None) => return Err(refusal),
-            // It is not any more, but a part of such a batch may be done.
+            // It is not primary any more. Earlier steps of a non-atomic batch stay.
             (Err((refusal, part)), Some(_)) => (Vec::new(), Some((refusal, part))),
         };
         if let Some(before) = given.replace(next) {
-            outcomes.extend(outcome_of(before).await?);
+            outcomes.extend(outcomes_of(before).await?);
         }
         if let Some((refusal, part)) = lost {
             let left: usize = part.into_iter().chain(steps).map(|step| step.len()).sum();
@@ -231,21 +234,21 @@ async fn submit(
         if steps.len() == 0 {
             break;
         }
-        giving.pause().await;
+        guard.yield_if_due().await;
     }
-    drop(giving);
-    outcomes.extend(outcome_of(given.unwrap_or_default()).await?);
+    drop(guard);
+    outcomes.extend(outcomes_of(given.unwrap_or_default()).await?);
     Ok(outcomes)
 }
 
-/// The digests of the program that is written are these from now on.
-async fn send_from_now_on(shared: &Arc<Shared>, pipelines: &mut Pipelines, digests: Digests) -> Result<(), Refusal> {
+/// Replaces the enabled digests of the current program.
+async fn replace_digests(shared: &Arc<Shared>, pipelines: &mut Pipelines, digests: Digests) -> Result<(), Refusal> {
     let digests = Arc::new(digests);
     if let Some(saved) = &mut pipelines.saved {
         saved.digests = digests;
         return Ok(());
     }
-    // What the switch has kept from before nobody has asked for.
+    // Digests that the switch has queued belong to the old settings: send them by these.
     notify::send_digests(shared).await?;
     if let Some(committed) = &mut pipelines.committed {
         committed.digests = Arc::clone(&digests);
@@ -255,8 +258,8 @@ async fn send_from_now_on(shared: &Arc<Shared>, pipelines: &mut Pipelines, diges
     Ok(())
 }
 
-/// What has become of a batch that is done in steps, as the first replica says; all say the same.
-async fn outcome_of<F>(steps: Vec<F>) -> Result<Vec<Result<(), Refusal>>, Refusal>
+/// The outcomes of several steps, from the first replica: all replicas have the same.
+async fn outcomes_of<F>(steps: Vec<F>) -> Result<Vec<Result<(), Refusal>>, Refusal>
 where
     F: Future<Output = Result<Vec<Vec<Result<(), Refusal>>>, Gone>>,
 {
@@ -267,29 +270,28 @@ where
     Ok(outcomes)
 }
 
-/// Resolves a batch; a large one not on the threads that serve everybody.
+/// Resolves a batch; a large one on the blocking pool.
 async fn resolve_all(
-    loaded: &Arc<Loaded>,
+    loaded: &Arc<LoadedProgram>,
     scope: &Arc<Scope>,
     updates: &Arc<EncodedList>,
     (atomicity, most): (Atomicity, usize),
 ) -> Result<Batch, Refusal> {
     let is_large = decoding::is_large(updates);
     let (loaded, scope, updates) = (Arc::clone(loaded), Arc::clone(scope), Arc::clone(updates));
-    // No message of more than one update is there at a time. One that is none makes the request
-    // none.
+    // Only one update is decoded at a time. A malformed update makes the request malformed.
     let resolve = move || {
         let one = |update| match wire::change(&loaded.schema, &scope, update) {
             Some(change) => Ok(Ok(change)),
-            None => Ok(resolve(&loaded, &scope, &decoding::element(&updates, update)?)),
+            None => Ok(resolve(&loaded, &scope, &decoding::decode_element(&updates, update)?)),
         };
         let changes: Result<_, Refusal> = updates.iter().map(one).collect();
         Batch::new(changes?, atomicity, most)
     };
-    decoding::aside(is_large, resolve).await?
+    decoding::on_blocking_pool(is_large, resolve).await?
 }
 
-/// Digests are the server's own: what becomes of them is decided here, in order.
+/// Applies the changes of digests, in order: digests are state of the server, not of the switch.
 fn configure<'a>(digests: &mut Digests, changes: impl Iterator<Item = &'a mut Result<Change, Refusal>>) {
     for change in changes {
         let Ok(Change::Digest(before, id, config)) = change else {

@@ -66,7 +66,7 @@ impl Worker {
 
 fn call(order: impl Fn(usize, &mut Switch) + Send + Sync + 'static) -> (Arc<Call>, oneshot::Receiver<()>) {
     let (ticket, done) = Ticket::new(1);
-    let order: weir_server::Order = Arc::new(order);
+    let order: weir_server::Command = Arc::new(order);
     (Arc::new(Call { order, ticket }), done)
 }
 
@@ -174,7 +174,7 @@ fn of_several_workers_each_does_its_part_and_the_last_ends_the_call() {
     );
     first.control = Control::new(bells.into_iter().zip(switches).collect());
     let (ticket, mut done) = Ticket::new(2);
-    let order: weir_server::Order = Arc::new(|worker, switch| switch.set_port(worker as u32, false));
+    let order: weir_server::Command = Arc::new(|worker, switch| switch.set_port(worker as u32, false));
     let call = Arc::new(Call { order, ticket });
     assert!(first.while_asleep(|control, _| control.call_shortly(&call, 0)));
     assert!(first.switch.lock().is_down(0), "the first sleeps");
