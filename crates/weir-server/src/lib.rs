@@ -3,8 +3,8 @@
 //! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads.
 //! [`Standalone`] is a data plane without devices, for tests and for embedding.
 //!
-//! A request passes admission ([`receiving`], [`decoding`], [`batches`]), acquires its locks
-//! ([`device`], [`phases`], [`yielding`]), and is executed by one of the protocols ([`p4rt`],
+//! A request passes admission (`receiving`, `decoding`, `batches`), acquires its locks
+//! (`device`, `phases`, `yielding`), and is executed by one of the protocols ([`p4rt`],
 //! [`bfrt`]). docs/internals/requests.md describes this.
 //!
 //! This crate opens no device, owns no packet path, and contains no client.

@@ -220,8 +220,8 @@ async fn a_role_sends_and_hears_the_packets_that_its_filters_admit() {
     assert_eq!(sent, [3, 7]);
 }
 
-/// Old primaries write as fast as they can while new ones come: once the new one has been told,
-/// nothing of the old ones changes anything.
+/// Old primaries write as fast as they can while new ones connect. Once the new one has received
+/// its notice, no write of an old one takes effect.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_an_old_primary_has_in_flight_is_done_before_the_new_one_is_told() {
     let bench = std::sync::Arc::new(Bench::everything().await);
@@ -299,7 +299,7 @@ async fn streams_that_open_and_die_leave_nothing() {
         one.arbitrate(hello("", (round % 2 == 0).then_some(round + 10))).await;
         one.arbitration().await;
     }
-    // Everybody but the last has gone; whoever is left hears it and can become primary.
+    // All but the last have left; the remaining one is notified and can become primary.
     while bench.server.streams() > 1 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }

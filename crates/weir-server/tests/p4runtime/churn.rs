@@ -15,8 +15,7 @@ use weir_proto::p4::v1::update::Type;
 use weir_proto::p4::v1::write_request::Atomicity;
 use weir_server::p4rt::Config;
 
-/// The election id of who is primary of the role without a name all the time; nobody has a higher
-/// one.
+/// The election id of the primary of the default role during the whole test: no other id is higher.
 const STEADY: u64 = 1 << 40;
 
 /// What all connections share.

@@ -32,7 +32,7 @@ async fn connections_beyond_the_limit_are_refused_and_others_go_on() {
     })
     .await;
     let mut primary = bench.primary().await;
-    // Each has a stream, and so something that goes on.
+    // Each has a stream, and so a request in progress.
     let mut others = Vec::new();
     for id in [2, 3] {
         let mut other = Controller::open(&connect(bench.address).await).await;
@@ -101,7 +101,7 @@ async fn silent_peers_go_and_those_that_answer_pings_stay() {
     assert_eq!(primary.code().await, 0);
 }
 
-/// Answers so many pings of a server, as a client does that has nothing to ask.
+/// Answers a number of the server's pings, as an idle client does.
 async fn answer_pings(connection: &mut TcpStream, mut pings: usize) -> std::io::Result<()> {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     const PING: u8 = 6;

@@ -1,4 +1,4 @@
-//! Requests that nobody means well: they are refused, nothing panics, and nothing changes.
+//! Hostile requests: they are refused, nothing panics, and nothing changes.
 
 use crate::common::*;
 use tonic::Code;

@@ -66,7 +66,7 @@ async fn readers_that_do_not_read_are_ended_and_writers_go_on() {
     }
     stalled[0].message().await.expect("is read").expect("has begun");
     let entry = bench.entry("exact_table", vec![exact(1, &[1])], 1);
-    // What is read in one step waits for nobody; a Write until the long Read is ended.
+    // A Read of one step does not wait; a Write waits until the long Read is aborted.
     let short = Entity::TableEntry(pb::TableEntry {
         table_id: entry.table_id,
         ..pb::TableEntry::default()

@@ -23,7 +23,7 @@ enum Op {
     Never(usize),
 }
 
-/// What a client should be told: the code, and how the message begins.
+/// The expected error: the code, and the start of the message.
 type Failure = (Code, String);
 
 /// What is there.
@@ -135,7 +135,7 @@ impl Model {
         }
     }
 
-    /// What a batch makes of the state, and what its client is told of every update.
+    /// Applies a batch to the state; returns the expected outcome of every update.
     fn batch(&mut self, ops: &[Op], atomicity: Atomicity) -> Vec<Result<(), Failure>> {
         if atomicity == Atomicity::ContinueOnError {
             return ops.iter().map(|op| self.apply(*op)).collect();

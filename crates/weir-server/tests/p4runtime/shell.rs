@@ -48,7 +48,7 @@ async fn python() -> Option<PathBuf> {
     None
 }
 
-/// Does what the script asks for.
+/// Executes the calls of the script.
 async fn answer(bench: &Bench, words: &[&str]) -> String {
     let number = |i: usize| words.get(i).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
     match words[0] {

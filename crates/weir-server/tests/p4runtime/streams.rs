@@ -113,7 +113,7 @@ async fn digests_come_in_lists_without_duplicates_until_they_are_acknowledged() 
             }),
         })
     };
-    // Nobody is told before it is enabled.
+    // There are no notifications before they are enabled.
     bench.ask(32, 0, 1);
     assert_eq!(bench.modify(config(0, 1, 0)).await, Err(Code::NotFound));
     bench

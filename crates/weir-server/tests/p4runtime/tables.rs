@@ -488,7 +488,7 @@ async fn direct_counters_and_meters_come_and_go_with_their_entries() {
         other => panic!("{other:?}"),
     };
     assert_eq!(count(&bench.read(TableEntry(query)).await), data(11, 110));
-    // Not asked for, not told.
+    // Fields that a query does not select are not in the answer.
     assert_eq!(count(&bench.read(TableEntry(all_of(entry.table_id))).await), None);
     let key = pb::TableEntry {
         r#match: entry.r#match.clone(),

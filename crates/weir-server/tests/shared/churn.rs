@@ -18,8 +18,8 @@ const LONG: Duration = Duration::from_secs(60);
 pub trait Churn: Send + Sync + 'static {
     fn address(&self) -> SocketAddr;
 
-    /// One connection, from its beginning to a death at a moment that nobody knows. Whether its
-    /// stream was answered.
+    /// One connection, which is dropped at a random moment. Returns whether its stream was
+    /// answered.
     fn live(&self, n: &mut Numbers) -> impl Future<Output = bool> + Send;
 
     /// The client that stays writes a value. That succeeds all the time.
@@ -32,7 +32,7 @@ pub trait Churn: Send + Sync + 'static {
     fn clients(&self) -> usize;
 }
 
-/// A connection that is no gRPC, or has just begun to be.
+/// A connection that sends no gRPC, or only the start of it.
 async fn no_grpc(address: SocketAddr, n: &mut Numbers) {
     use tokio::io::AsyncWriteExt;
     let mut raw = tokio::net::TcpStream::connect(address).await.expect("connects");

@@ -27,8 +27,8 @@ impl HttpBody for Unfinished {
     }
 }
 
-/// Begins a request whose message claims so many bytes, of which few come, on a connection of its
-/// own; with what it is answered.
+/// Starts a request on a new connection. Its message claims `bytes`, of which few are sent. Returns
+/// the answer's code.
 pub fn claim(address: SocketAddr, method: &'static str, bytes: u32) -> JoinHandle<Code> {
     tokio::spawn(async move {
         let channel = Channel::from_shared(format!("http://{address}")).expect("a URI");
@@ -50,8 +50,8 @@ pub fn claim(address: SocketAddr, method: &'static str, bytes: u32) -> JoinHandl
     })
 }
 
-/// Has one of two such requests refused, for which there is no room together. The other goes on: it
-/// is returned.
+/// Starts two such requests that exceed the budget together. One is refused; returns the other,
+/// which is still running.
 pub async fn one_of_two_is_refused(address: SocketAddr, method: &'static str, bytes: u32) -> JoinHandle<Code> {
     let (mut one, mut two) = (claim(address, method, bytes), claim(address, method, bytes));
     let (code, other) = tokio::select! {

@@ -10,7 +10,7 @@ fn resident_bytes() -> u64 {
     pages.expect("the second number is that of resident pages") * 4096
 }
 
-/// Memory that the process has while time goes on.
+/// The memory of the process over time.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Bytes at the end of each tenth of the time.

@@ -33,9 +33,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Sends packets until it is stopped. Each looks up five tables, with keys at random: all five
-    /// must have answered with the same, and never with what is older than what the packet before
-    /// was told.
+    /// Sends packets until it is stopped. Each looks up five tables with random keys. All five must
+    /// give the same value, and never one older than the previous packet's.
     pub fn start(switch: Arc<Standalone>) -> Self {
         let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));

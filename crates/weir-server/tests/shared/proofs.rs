@@ -79,8 +79,8 @@ pub async fn clients_see_one_order<C: Cells>(connect: impl AsyncFn() -> C) {
     assert_eq!(serialisable(&history), Ok(()));
 }
 
-/// A write or a read of a client; nothing of a write that fails, as who reads its value later reads
-/// what nobody has written.
+/// A write or a read of a client. A write that fails is not recorded, so that a later read of its
+/// value would find a value that was never written.
 async fn operation(client: &impl Cells, number: usize, round: usize, values: &AtomicU32) -> Option<Operation> {
     let begin = Instant::now();
     let is_write = (number + round).is_multiple_of(2);
@@ -88,7 +88,7 @@ async fn operation(client: &impl Cells, number: usize, round: usize, values: &At
         let value = values.fetch_add(1, Ordering::Relaxed);
         let fails = round.is_multiple_of(5);
         // With CONTINUE_ON_ERROR too where nothing fails: the batch is several steps of the switch,
-        // and nobody else's come in between.
+        // and no other client's steps come in between.
         let how = match fails {
             true => [How::Atomic, How::Rollback][round % 2],
             false => [How::Atomic, How::Rollback, How::Continue][round % 3],

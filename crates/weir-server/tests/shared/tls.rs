@@ -44,7 +44,7 @@ pub async fn clients_need_a_certificate(serve: impl Fn(Tls, TcpListener), is_ans
             let known = identity.is_some();
             assert_eq!(answered, may, "mutual: {is_mutual}, with a certificate: {known}");
         }
-        // Without TLS nobody is answered.
+        // Without TLS there is no answer.
         let plain = Channel::from_shared(format!("http://{address}")).expect("a URI");
         assert!(!is_answered(plain.connect_lazy()).await);
     }
