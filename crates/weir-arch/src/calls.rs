@@ -75,7 +75,7 @@ impl Vocabulary<'_> {
     /// What one call does.
     ///
     /// # Errors
-    /// Nobody knows.
+    /// The extern is unknown.
     pub fn call<O>(
         &self,
         program: &Program,
@@ -100,8 +100,8 @@ impl Vocabulary<'_> {
     }
 }
 
-/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter where
-/// somebody listens.
+/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter if
+/// a trace observes.
 pub struct Engines {
     engine: Arc<dyn Executable>,
     interpreter: Interpreter,
@@ -168,7 +168,7 @@ pub fn block_with_role(program: &Program, role: &'static str, target: &'static s
     position.ok_or(LoadError::MissingBlock { role, target })
 }
 
-/// Says something about the packet to whoever listens.
+/// Reports an event of the packet to the observer, if any.
 pub fn note(env: &mut Env<'_>, text: &str) {
     if env.tracer.enabled() {
         env.tracer.event(&Event::Note { text }, Loc::default());

@@ -138,7 +138,7 @@ impl<T: Clone + Default> Cells<T> {
         page.get_mut((index % (1 << PAGE)) as usize)
     }
 
-    /// Asks for cells that may not be in the cache.
+    /// Prefetches cells that may not be in the cache.
     pub fn fetch(&self, indexes: impl Iterator<Item = u64>) {
         let largest = self.chunks.last().map_or(self.first.len(), Vec::len);
         if size_of::<T>() * largest * 2 > STAGED {
@@ -151,7 +151,7 @@ impl<T: Clone + Default> Cells<T> {
     /// Changes many cells; positions beyond the end are left out. [`Cells::fetch`] should come
     /// first.
     pub fn update<V>(&mut self, changes: impl Iterator<Item = (u64, V)> + Clone, change: impl Fn(&mut T, V)) {
-        // Most arrays have no cells elsewhere, and then nobody need ask for each where it lies.
+        // Most arrays have no cells elsewhere; then no cell needs a search.
         let (first, mut elsewhere) = (&mut self.first[..], false);
         changes.clone().for_each(
             |(index, value)| match usize::try_from(index).ok().and_then(|i| first.get_mut(i)) {

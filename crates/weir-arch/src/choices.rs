@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// What is being chosen.
+/// The kind of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChoiceKind {
     /// The result of `random`, counted from its low end.

@@ -1,5 +1,5 @@
-//! Whether a program is one of its architecture: what a compiler makes is, what somebody has edited
-//! need not be.
+//! Checks that a program conforms to its architecture. Compiled programs do; an edited text need
+//! not.
 //!
 //! 1. Its blocks are those of one package, each once, parsers where parsers belong, and none is
 //!    missing.

@@ -35,7 +35,7 @@ pub struct Env<'a> {
 }
 
 impl Env<'_> {
-    /// The state for a packet of so many bytes, and who listens.
+    /// The state for a packet of `bytes` bytes, and the trace's observer.
     pub fn service(&mut self, bytes: u64) -> (Service<'_>, &mut dyn Tracer) {
         let service = Service {
             now_ns: self.now_ns,
@@ -109,7 +109,7 @@ pub struct EgressPacket {
     pub truncate: Option<u32>,
     /// Egress is to recirculate it, keeping these variables.
     pub(crate) recirculate: Option<Arc<[VarId]>>,
-    /// What the traffic manager is told of it.
+    /// Its metadata for the traffic manager.
     pub handling: Handling,
     /// How often it has been at ingress.
     pub passes: u32,
@@ -117,8 +117,8 @@ pub struct EgressPacket {
     pub tag: PacketTag,
 }
 
-/// What the traffic manager is told of a packet and tells egress, where architectures do not keep
-/// that in variables of the program.
+/// Metadata of a packet for the traffic manager and egress, if the architecture does not keep it in
+/// variables of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handling {
     /// Egress sends it as it is.
@@ -222,7 +222,7 @@ impl Default for ReplicationRules {
     }
 }
 
-/// What is to be done with packets.
+/// What the switch must do with packets.
 #[derive(Debug)]
 pub enum Action {
     /// Put it in the queue of a port.
@@ -382,10 +382,10 @@ pub trait Architecture: Send + Sync {
     /// Runs everything from the start of egress to the wire.
     fn egress(&self, env: &mut Env<'_>, packet: EgressPacket, queue: QueueInfo) -> Vec<Action>;
 
-    /// Which of a port's queues the packet wants; the larger is served first.
+    /// The packet's queue at a port; larger numbers are served first.
     fn priority(&self, packet: &EgressPacket) -> u64;
 
-    /// Tells a packet that it is put in a queue that holds `depth` packets.
+    /// Stores in a packet's metadata that it enters a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
 
     /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
@@ -394,12 +394,12 @@ pub trait Architecture: Send + Sync {
         true
     }
 
-    /// Whether it wants to hear of every change of a queue. Then no packet may pass its queue by.
+    /// Whether it observes every change of a queue. Then no packet may bypass its queue.
     fn watches_queues(&self) -> bool {
         false
     }
 
-    /// A queue of a port holds so many packets now.
+    /// A queue of a port holds this number of packets now.
     fn queue_changed(&self, _env: &mut Env<'_>, _port: u32, _priority: u64, _depth: u64) {}
 
     /// What the control plane may do about multicast and clones.
@@ -464,12 +464,12 @@ pub trait Architecture: Send + Sync {
         service.action_of_hit(table, EntryHandle::new(handle)?, keys)
     }
 
-    /// The hash that [`weir_ir::pipeline::CallKind::Hash`] asks for, over these bytes.
+    /// The hash that [`weir_ir::pipeline::CallKind::Hash`] specifies, over these bytes.
     fn fused_hash(&self, _state: &State, _algorithm: u32, _data: &[u8]) -> u64 {
         0
     }
 
-    /// A packet has left a pipeline for the driver: what is to be done with it. `values` are the
+    /// Continues a packet that a pipeline punted. `values` are the
     /// variables that the exit keeps; all others are as parsing the packet leaves them.
     fn fused_exit(
         &self,

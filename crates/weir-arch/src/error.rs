@@ -6,7 +6,7 @@ use weir_ir::{Call, Loc, Program};
 /// A program was refused before any packet.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LoadError {
-    /// Nobody runs programs for this target.
+    /// No architecture runs programs for this target.
     #[error("cannot run programs for `{target}`: there is no such architecture here; there are {known}")]
     Target {
         /// [`Program::target`]
@@ -22,12 +22,12 @@ pub enum LoadError {
         /// The target.
         target: &'static str,
     },
-    /// A block that nobody runs.
+    /// A block that the architecture does not run.
     #[error("{place}: the block `{role}` cannot be run: {problem}")]
     BadBlock {
         /// The block's role.
         role: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         problem: &'static str,
         /// `file:line:column`
         place: String,
@@ -45,7 +45,7 @@ pub enum LoadError {
     /// It is no program of its target: a compiler would not have made it.
     #[error("{place}: this is no program for {target}: {problem}")]
     NotOfTarget {
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// `file:line:column`
         place: String,
@@ -55,7 +55,7 @@ pub enum LoadError {
     /// An extern is used in a way that the architecture does not allow.
     #[error("{place}: {problem}")]
     BadExtern {
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         problem: String,
         /// `file:line:column`
         place: String,
@@ -63,7 +63,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// What is wrong, without the place.
+    /// The problem, without the place.
     #[must_use]
     pub fn problem(&self) -> String {
         let text = self.to_string();
@@ -71,7 +71,7 @@ impl LoadError {
         text.strip_prefix(&place).unwrap_or(&text).to_owned()
     }
 
-    /// `file:line:column` of what is wrong, where it is about a place in the program.
+    /// `file:line:column` of the problem, if it has a place in the program.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {

@@ -16,9 +16,9 @@ pub enum LpfKind {
 pub struct LpfConfig {
     /// How it works.
     pub kind: LpfKind,
-    /// In so many ns it has risen by 63 % of the difference.
+    /// Rise time constant in ns: after it the output has risen by 63 % of the difference.
     pub gain_ns: u64,
-    /// In so many ns it has fallen by 63 % of the difference.
+    /// Fall time constant in ns: after it the output has fallen by 63 % of the difference.
     pub decay_ns: u64,
     /// Bits that are cut from the result.
     pub scale_down: u32,

@@ -1,5 +1,8 @@
-//! The way of the plain packet as one pipeline, and how the driver takes over where a packet leaves
-//! it.
+//! The interface of a fused pipeline: its inputs, its exits and their meanings, and the calls that
+//! the host performs.
+//!
+//! Each architecture builds a [`Fused`] in its `fuse` module; weir-jit compiles it and weir-switch
+//! runs it. Packets that a pipeline does not finish are punted to the architecture's driver.
 
 use crate::driver::DropReason;
 use crate::error::LeftOut;
@@ -24,14 +27,13 @@ pub enum Input {
     /// Eight bytes of what the control plane says of the port the packet came in at
     /// ([`crate::State::port_metadata`]), the first eight at 0; zeros where it says less.
     PortMetadata(usize),
-    /// What the traffic manager tells egress of the packet: of pipelines that begin there
-    /// ([`Fused::egress`]).
-    Told(Told),
+    /// Metadata from the traffic manager, for pipelines that begin at egress ([`Fused::egress`]).
+    FromTrafficManager(EgressMetadata),
 }
 
 /// A metadata value that egress receives with a packet; see [`Handling`](crate::Handling).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum EgressMetadata {
     /// The replication id of the copy.
     Rid,
     /// Its queue.
@@ -44,7 +46,7 @@ pub enum Told {
     IsDeflected,
 }
 
-/// What a packet that leaves by [`FusedExit::Queue`] says to the traffic manager.
+/// The variables of a packet that leaves by [`FusedExit::Queue`], for the traffic manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queueing {
     /// The port of the packet itself.
@@ -74,25 +76,25 @@ pub struct Queueing {
 pub enum FusedExit {
     /// It is sent to the port in this variable.
     Transmit(VarId),
-    /// The same, after [`crate::Architecture::fused_finish`] has done to it what its port does.
+    /// As `Transmit`, after [`crate::Architecture::fused_finish`] has modified it for its port.
     Finish(VarId),
-    /// It is for a port of the architecture's own, the one in this variable: it comes in there,
-    /// with one pass more.
+    /// It is received again at the recirculation port in this variable, with its pass count
+    /// incremented.
     Recirculate(VarId),
-    /// Ingress has deparsed it: the traffic manager is to do what [`Fused::queueing`] says.
+    /// Ingress has deparsed it. The traffic manager handles it by [`Fused::queueing`].
     Queue,
     /// It is dropped.
     Drop(DropReason),
-    /// The driver goes on: [`crate::Architecture::fused_exit`].
+    /// It is punted: the driver continues with [`crate::Architecture::fused_exit`].
     Driver {
-        /// Egress has run already, which is work that the packet has caused.
+        /// Egress has run already; it counts against the work limit.
         after_egress: bool,
     },
 }
 
 /// An architecture's blocks as one pipeline.
 pub struct Fused {
-    /// What to compile.
+    /// The pipeline to compile.
     pub pipeline: Arc<Pipeline>,
     /// What each of its inputs is.
     pub inputs: Vec<Input>,
@@ -100,46 +102,45 @@ pub struct Fused {
     pub exits: Vec<FusedExit>,
     /// Extern types that are action selectors.
     pub selectors: &'static [&'static str],
-    /// A hit counts in the direct counters of the entry, whatever its action does.
+    /// Whether a hit counts in the entry's direct counters, whatever its action does.
     pub counts_hits: bool,
     /// What each of its calls is, as only the architecture knows it.
     pub calls: Arc<dyn Any + Send + Sync>,
-    /// What packets that leave by [`FusedExit::Queue`] say.
+    /// The variables of packets that leave by [`FusedExit::Queue`].
     pub queueing: Option<Queueing>,
-    /// Egress of packets that do not go straight through, as a pipeline of its own: its packets are
-    /// what ingress has
-    /// deparsed, the port of [`Input::Port`] is the one they go to, and its driver's exits are
+    /// Egress of queued packets, as a separate pipeline. Its packets are those that ingress has
+    /// deparsed, [`Input::Port`] is their egress port, and its driver exits continue with
     /// [`crate::Architecture::fused_egress_exit`].
     pub egress: Option<Box<Fused>>,
-    /// A packet that recirculates is as any other that comes in at that port.
+    /// Whether a recirculated packet is handled like any other that is received at that port.
     pub recirculates: bool,
-    /// What is left to the interpreter, and why.
+    /// Parts of the program that are left to the interpreter, and why.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What a packet in a pipeline has asked for so far.
+/// What the extern calls of a packet in a pipeline have requested so far.
 #[derive(Debug, Clone, Default)]
 pub struct FusedPacket {
-    /// v1model's; other architectures have asked for nothing yet that they must keep.
+    /// Requests of v1model; other architectures keep none here.
     pub(crate) marks: Marks,
     pub(crate) received_bytes: u64,
-    /// How often it has been at ingress before.
+    /// How often it has passed ingress before.
     pub passes: u32,
     /// A packet generator has made it.
     pub is_generated: bool,
-    /// TNA's counters and meters that count it as it is sent.
-    pub(crate) late: Vec<crate::tna::Late>,
-    /// Nothing has to be forgotten before the next packet.
+    /// TNA's counters and meters that count it by its length when it is sent.
+    pub(crate) deferred: Vec<crate::tna::DeferredCount>,
+    /// Whether the fields hold no requests of an earlier packet.
     pub(crate) is_fresh: bool,
 }
 
 impl FusedPacket {
-    /// Forgets the packet before this one.
+    /// Resets the requests of the packet before this one.
     pub fn begin(&mut self, received_bytes: usize) {
         self.received_bytes = received_bytes as u64;
         if !self.is_fresh {
             self.marks = Marks::default();
-            self.late.clear();
+            self.deferred.clear();
             self.is_fresh = true;
         }
     }
@@ -155,9 +156,9 @@ impl FusedPacket {
 pub struct FusedArguments<'a> {
     /// The packet as it was received.
     pub packet: &'a [u8],
-    /// Bits of it that the parser has taken.
+    /// Bits of it that the parser has consumed.
     pub cursor: usize,
-    /// Arguments; what is left in [`ArgValue::Out`] is written back.
+    /// Arguments; the values left in [`ArgValue::Out`] are written back.
     pub arguments: &'a mut [ArgValue],
     /// Results, zero on entry.
     pub results: &'a mut [Bits],

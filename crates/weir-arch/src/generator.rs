@@ -1,8 +1,8 @@
 //! Packet generators: applications that send packets out of a buffer into ingress, when a timer or
 //! an event triggers them.
 //!
-//! There is one generator per pipe, as on the chips. It has no thread and no clock: it is told of
-//! events, says when it wants to send next, and is asked for what is due. The switch does that
+//! There is one generator per pipe, as on the chips. It has no thread and no clock: it receives
+//! events, reports when it next sends, and returns the packets that are due. The switch calls it
 //! between all that leaves its queues.
 //!
 //! A packet is a header of six bytes (which pipe and application, and of which batch; see
@@ -268,7 +268,7 @@ impl Generators {
     /// Bytes of the buffer of a pipe.
     ///
     /// # Errors
-    /// There is no such pipe, or the buffer ends before so many bytes.
+    /// There is no such pipe, or the buffer is shorter than these bytes.
     pub fn buffer(&self, pipe: u32, offset: u32, length: u32) -> Result<Vec<u8>, GeneratorError> {
         self.check(pipe, 0)?;
         within(
@@ -334,8 +334,8 @@ impl Generators {
 
     // ----------------------------------------------------------------------------------- events
 
-    /// Whether packets trigger applications: then what is due depends on what becomes of those
-    /// before.
+    /// Whether packets trigger applications: then the packets that are due depend on the
+    /// outcome of earlier ones.
     #[must_use]
     pub fn hears_of_packets(&self) -> bool {
         let slots = self.pipes.iter().flat_map(|p| &p.slots);
@@ -381,7 +381,7 @@ impl Generators {
         });
     }
 
-    /// A deparser asks for packets: with this context, of these bytes of the buffer.
+    /// A deparser requests packets: with this context, of these bytes of the buffer.
     pub fn asked(&mut self, port: u32, context: &[u8], from: (u32, u32), now_ns: u64) {
         let mut context = context.to_vec();
         context.resize(self.model.pattern_bytes, 0);
@@ -437,7 +437,7 @@ impl Generators {
         None
     }
 
-    /// Does what is due first: that is at this time. It is `now_ns`.
+    /// Performs the first due event, which is due at `at`. The time now is `now_ns`.
     fn work(&mut self, at: u64, now_ns: u64) -> Option<Generated> {
         let leader = self.is_leader;
         let is_first = |slot: &Slot| slot.next_ns(leader) == Some(at);

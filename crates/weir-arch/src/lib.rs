@@ -2,7 +2,7 @@
 //!
 //! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes
 //! an [`Architecture`] of a compiled program: a state machine that takes a packet and the time, and
-//! answers with what is to be done ([`Action`]). v1model is run as simple_switch runs it
+//! answers with what the switch must do ([`Action`]). v1model is run as simple_switch runs it
 //! ([`V1Model`] says where not), PSA as its specification says ([`Psa`]), TNA and T2NA as the chips
 //! do ([`Tna`] says where not).
 //!
@@ -35,6 +35,7 @@ mod generator;
 pub mod hash;
 mod load;
 mod meter;
+mod pipeline_builder;
 mod psa;
 mod queue_use;
 mod register;
@@ -46,7 +47,6 @@ mod state;
 mod tna;
 mod user;
 mod v1;
-mod weave;
 
 /// What architectures are made of: of use to those that are defined outside this crate, too.
 ///
@@ -69,7 +69,7 @@ pub use driver::{
 };
 pub use error::{LeftOut, LoadError, NotCompiled, place};
 pub use filter::{Lpf, LpfConfig, LpfKind, Wred, WredConfig};
-pub use fused::{Fused, FusedArguments, FusedExit, FusedPacket, Input, Queueing, Told};
+pub use fused::{EgressMetadata, Fused, FusedArguments, FusedExit, FusedPacket, Input, Queueing};
 pub use generator::{
     Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, GeneratorUndo,
     GeneratorWrite, Generators, MASKS, Pattern, Trigger,

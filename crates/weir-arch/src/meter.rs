@@ -126,8 +126,7 @@ impl Meter {
         color
     }
 
-    /// A packet to which this colour was given has turned out to have so many tokens, not those
-    /// that were taken for it.
+    /// Corrects the tokens of a packet with this colour: it costs other tokens than those charged.
     pub fn correct(&mut self, color: Color, taken: u64, tokens: u64) {
         let Some(config) = self.config else { return };
         let correct = |bucket: u128, burst: u64| {
@@ -184,7 +183,7 @@ mod tests {
         meter.configure(Some(config), 0);
         assert_eq!(meter.execute(5, 0, Color::Red, |c| c), Color::Red);
         assert_eq!(meter.execute(1, 0, Color::Yellow, |c| c), Color::Yellow);
-        // The yellow packet has taken nothing of what is committed, but of the peak.
+        // The yellow packet has taken tokens of the peak bucket only.
         assert_eq!(meter.execute(5, 0, Color::Green, |c| c), Color::Red);
         assert_eq!(meter.execute(4, 0, Color::Green, |c| c), Color::Green);
     }

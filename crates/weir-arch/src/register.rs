@@ -9,8 +9,8 @@ use weir_ir::{Bits, TableId};
 use weir_table::memory::zeroed_words;
 
 /// Arrays of no more words than this lie in memory as a whole once code works on them: 1 GiB, of
-/// which the system gives what is touched. Of larger ones, which no device has, code asks for their
-/// cells.
+/// which the system allocates the touched pages. Compiled code accesses larger ones, which no
+/// device has, by calls.
 const FLAT_WORDS: u64 = 1 << 27;
 /// Arrays of no more words than this do so once they are written.
 const SMALL_WORDS: u64 = 1 << 20;
@@ -170,15 +170,15 @@ impl RegisterArray {
 pub struct WordCells {
     size: u64,
     stride: usize,
-    /// What all cells held at the very first. In memory is what differs from it, so that memory
-    /// that nobody has touched is right.
+    /// The value of all cells at creation. Memory holds the XOR with it, so that untouched (zero)
+    /// memory is right.
     base: Vec<u64>,
     /// What a cell never written holds.
     initial: Vec<u64>,
-    /// There are only as many cells in one place as somebody has asked for.
+    /// Only the cells requested so far are contiguous.
     grows: bool,
-    /// Cells in one place, from the first on, and [`FlatCells::SPARE`] behind them, once somebody
-    /// needs them there.
+    /// The contiguous cells, from the first on, and [`FlatCells::SPARE`] behind them, once compiled
+    /// code needs them.
     flat: Option<Arc<[AtomicU64]>>,
     /// The other cells that were written; an empty one was not.
     far: Cells<Vec<u64>>,
@@ -199,8 +199,8 @@ impl Clone for WordCells {
     }
 }
 
-/// As many words, of which the first are these. What is zero is not written, as memory that is not
-/// written takes no room.
+/// As many words, of which the first are these. Zeros are not written, so that their pages
+/// are not allocated.
 fn copied(words: &[AtomicU64], length: usize) -> Arc<[AtomicU64]> {
     let copy = zeroed_words(length);
     for (to, from) in copy.iter().zip(words) {
@@ -248,7 +248,7 @@ impl WordCells {
         self.flat.as_ref().map_or(0, cells) as u64
     }
 
-    /// The cells as [`FlatCells`] says, at least so many where they grow; they stay where they are
+    /// The cells as [`FlatCells`] says, at least this number if they grow; they stay where they are
     /// until the array grows or is replaced. `None`: the array is too large for that.
     pub fn flat(&mut self, cells: u64) -> Option<&Arc<[AtomicU64]>> {
         let wanted = match self.grows {
@@ -361,7 +361,7 @@ impl WordCells {
             for words in flat.chunks_exact(self.stride.max(1)).take(all) {
                 for ((to, from), base) in words.iter().zip(&cell).zip(&self.base) {
                     let word = from ^ base;
-                    // What is right is not written, as memory that is not written takes no room.
+                    // Correct words are not written, so that their pages are not allocated.
                     if to.load(Relaxed) != word {
                         to.store(word, Relaxed);
                     }

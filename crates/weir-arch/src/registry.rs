@@ -102,8 +102,8 @@ pub fn unimplemented(program: &Program) -> Vec<LoadError> {
 }
 
 /// All that a compiler would not have made of a program that was read from a text: blocks, shared
-/// variables, tables and calls that are not those of its architecture. Whoever loads a saved
-/// program asks this first; it has been verified.
+/// variables, tables and calls that are not those of its architecture. Loading a saved
+/// program checks this first; the program has been verified.
 #[must_use]
 pub fn nonconformities(program: &Program, externs: &Externs) -> Vec<LoadError> {
     find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target, externs))

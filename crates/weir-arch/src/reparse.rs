@@ -1,12 +1,14 @@
-//! A parser over what a deparser has emitted: nothing is put together to be taken apart again.
+//! Runs the egress parser, at compile time, over the headers that the ingress deparser emits, so
+//! that compiled code need not write the packet and parse it again (PSA and TNA).
 //!
-//! At each point of the egress parser it is known how many of the emitted headers are behind it.
-//! Extracting takes the next one that was emitted; if that is of the same layout its fields are
-//! copied, or the egress header simply is the ingress header from there on. Where the layouts
-//! differ, or the parser wants more than was emitted, the driver deparses and goes on.
+//! At each [`Point`] of the egress parser, the number of emitted headers already consumed is known.
+//! An extract consumes the next header that was emitted. If the layouts agree, its fields are
+//! copied, or the egress header becomes an alias of the ingress header ([`aliases`]). If they
+//! differ, or the parser reads beyond the emitted headers, the packet is punted: the driver
+//! deparses it and runs the egress parser.
 
 use crate::emits::Emit;
-use crate::weave::Weave;
+use crate::pipeline_builder::AppendBlocks;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_ir::passes::{Renaming, read_by_inst, read_by_terminator, written};
@@ -15,14 +17,13 @@ use weir_ir::{
     VarId,
 };
 
-/// A point of the egress parser: block, instruction, and how many of the emitted headers are behind
-/// it.
+/// A point of the egress parser: block, instruction, and how many emitted headers are consumed.
 type Point = (BlockId, usize, usize);
 
-/// Branches that the egress parser may become at most.
+/// The most branches that the egress parser may expand to.
 const BRANCHES: usize = 1 << 16;
 
-/// Whether the egress parser over so many emitted headers is no more code than it may be.
+/// Whether the egress parser, over `emitted` headers, expands to at most [`BRANCHES`].
 pub(crate) fn is_affordable(parser: &Body, emitted: usize) -> bool {
     let insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
     let extracts = insts.filter(|i| matches!(i.kind, InstKind::Extract { .. })).count();
@@ -31,7 +32,7 @@ pub(crate) fn is_affordable(parser: &Body, emitted: usize) -> bool {
     points.saturating_add(branches) <= BRANCHES
 }
 
-/// Whether two headers are the same bits: fields of equal widths, which the packet need not tell.
+/// Whether two headers have the same layout: fields of equal, constant widths.
 fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
     let fields = |h: HeaderId| {
         let ty = &program.header_types[program.headers[h].ty];
@@ -41,21 +42,20 @@ fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
     a == b && a.iter().all(|ty| matches!(ty, Type::Bits(_)))
 }
 
-/// What can happen in the egress parser.
+/// What the egress parser may do, over all paths.
 #[derive(Default)]
 struct Explored {
     /// Emitted headers with the egress headers they become.
     pairs: BTreeSet<(usize, HeaderId)>,
-    /// Emitted headers behind the parser where it ends.
+    /// Numbers of emitted headers consumed where the parser ends.
     ends: BTreeSet<usize>,
-    /// Points at which variables are read or written: the variable, headers behind, whether
-    /// written.
+    /// Accesses to variables: the variable, emitted headers consumed by then, whether written.
     touched: HashSet<(VarId, usize, bool)>,
-    /// The driver may have to take over.
+    /// The packet may be punted.
     leaves: bool,
 }
 
-/// Where control may really go: no further than to a case that takes everything.
+/// The targets that control may reach: cases behind a catch-all case are dead.
 fn targets(terminator: &Terminator) -> Vec<BlockId> {
     let Terminator::Select { cases, .. } = terminator else {
         return terminator.targets();
@@ -128,7 +128,7 @@ pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(
         let instance = &program.headers[header];
         let calm = explored.touched.iter().all(|&(var, behind, writes)| {
             let mine = var == instance.valid || instance.fields.contains(&var);
-            // Before it is parsed it is invalid; and the driver may still want it as ingress left
+            // Before the extract it is invalid. After a punt the driver needs it as ingress left
             // it.
             !mine || (behind > at && !(writes && explored.leaves))
         });
@@ -138,26 +138,26 @@ pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(
     explored.pairs.iter().filter(fits).copied().collect()
 }
 
-/// What the deparser emits, and how the parser knows it.
+/// The headers that the deparser emits, and how the egress parser refers to them.
 #[derive(Default)]
 pub(crate) struct Emitted {
     pub emits: Vec<Emit>,
-    /// Whether each header was emitted, where that depends on the way through the deparser.
+    /// Whether each header was emitted, if that depends on the path through the deparser.
     pub flags: Vec<Option<VarId>>,
     /// Emitted headers that egress headers stand for.
     pub aliased: Vec<usize>,
     /// Egress headers that are ingress headers.
     pub renaming: Renaming,
-    /// So many of the first headers are never payload.
+    /// The number of leading emitted headers that are never payload.
     pub hidden: usize,
-    /// Where a packet leaves that the parser cannot be given without being made …
+    /// The exit for a packet that must be deparsed before it can be parsed …
     pub exit: u32,
-    /// … unless there is a block that makes it.
+    /// … unless this block deparses it.
     pub made_at: Option<BlockId>,
 }
 
 impl Emitted {
-    /// Where a packet goes that the parser cannot be given without being made.
+    /// Leads a packet that must be deparsed before it can be parsed to `made_at` or `exit`.
     fn elsewhere(&self) -> Terminator {
         match self.made_at {
             Some(block) => Terminator::Goto(block),
@@ -175,11 +175,11 @@ impl Emitted {
 }
 
 /// Appends a parser of what was emitted.
-pub(crate) trait Reparse: Weave {
-    /// What was emitted.
+pub(crate) trait Reparse: AppendBlocks {
+    /// The headers that were emitted.
     fn emitted(&self) -> &Emitted;
 
-    /// Appends the egress parser. Gives where its ways end: accept, reject.
+    /// Appends the egress parser. Returns the blocks behind accept and reject.
     fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
         let (accepted, rejected) = (self.block(), self.block());
         let mut known: HashMap<Point, BlockId> = HashMap::new();
@@ -245,7 +245,8 @@ pub(crate) trait Reparse: Weave {
         block
     }
 
-    /// Takes the next emitted header for `header` and goes on at the point after that.
+    /// Extracts `header` from the next emitted header and continues at the point behind the
+    /// extract.
     fn take(
         &mut self,
         program: &Arc<Program>,
@@ -273,7 +274,7 @@ pub(crate) trait Reparse: Weave {
             }
             self.at = otherwise;
             if self.emitted().aliased.contains(&at) {
-                // To egress a header that was not there is one that nobody has touched.
+                // Egress sees a header that was not emitted as one with all fields unset.
                 let fields = self.header(emit.header).fields.clone();
                 fields.iter().for_each(|f| self.set(Some(*f), 0));
             }
@@ -295,7 +296,8 @@ pub(crate) trait Reparse: Weave {
         self.set(Some(to.valid), 1);
     }
 
-    /// Where the parser ends with so many emitted headers behind it: the others are payload.
+    /// The block at which the parser ends with `behind` emitted headers consumed. The headers after
+    /// those are payload.
     fn parsed_up_to(&mut self, behind: usize, to: BlockId, ends: &mut HashMap<(BlockId, usize), BlockId>) -> BlockId {
         if let Some(block) = ends.get(&(to, behind)) {
             return *block;
@@ -315,7 +317,7 @@ pub(crate) trait Reparse: Weave {
         block
     }
 
-    /// What egress has not parsed comes after what it emits.
+    /// Emits the headers that egress has not parsed, behind those that it emits.
     fn emit_rest(&mut self) {
         let hidden = self.emitted().hidden;
         for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(hidden) {

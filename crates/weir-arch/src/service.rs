@@ -1,4 +1,5 @@
-//! What tables and stateful externs do, whatever the architecture calls them.
+//! Lookups and stateful externs, as all architectures share them: counters, meters, registers,
+//! selectors, hashes over data. Architectures map their externs to these operations.
 
 use crate::choices::{ChoiceKind, Choices};
 use crate::hash::{self, Algorithm};
@@ -15,7 +16,7 @@ pub struct Service<'a> {
     pub state: &'a mut State,
     /// The time in ns since the switch started.
     pub now_ns: u64,
-    /// Decides what the program leaves to chance.
+    /// Decides outcomes that are random or unspecified.
     pub choices: &'a mut dyn Choices,
     /// Bytes of the packet: what counters and meters count.
     pub bytes: u64,
@@ -24,7 +25,7 @@ pub struct Service<'a> {
 impl Service<'_> {
     // --------------------------------------------------------------------------------- tables
 
-    /// Looks a table up. `on_hit` is told of the entry before its action is chosen.
+    /// Looks a table up. `on_hit` is called with the entry before its action is chosen.
     pub fn lookup(
         &mut self,
         table: TableId,
@@ -65,7 +66,8 @@ impl Service<'_> {
         }
     }
 
-    /// The action of an entry that was hit and that names none itself.
+    /// The action of an entry that was hit, if the entry refers to a member or group instead of an
+    /// action.
     pub fn action_of_hit(
         &mut self,
         table: TableId,
@@ -77,7 +79,7 @@ impl Service<'_> {
         Some(self.resolve_action(table, &action, keys))
     }
 
-    /// What a trace tells about a lookup.
+    /// Describes a lookup for a trace.
     #[must_use]
     pub fn describe(&self, table: TableId, keys: &[Bits], outcome: &LookupOutcome) -> LookupDetail {
         let Some(state) = self.state.tables.get(table.index()) else {
@@ -189,7 +191,7 @@ impl Service<'_> {
     }
 
     /// The colour of the packet at an index of a meter, or for an entry of a direct one; `before`
-    /// is what an earlier meter said of it. `None` beyond its end.
+    /// is the colour that an earlier meter gave it. `None` beyond its end.
     pub fn meter(&mut self, id: ExternId, index: u64, before: Color) -> Option<Color> {
         let Some(Resource::Meter(unit, cells) | Resource::DirectMeter(unit, cells)) =
             self.state.resources.get_mut(id.index())
@@ -271,7 +273,7 @@ impl Service<'_> {
     }
 }
 
-/// Runs a meter; somebody else may choose the colour.
+/// Runs a meter; `choices` may override the colour.
 pub(crate) fn execute(meter: &mut Meter, tokens: u64, now_ns: u64, before: Color, choices: &mut dyn Choices) -> Color {
     meter.execute(tokens, now_ns, before, |color| {
         match choices.choose(ChoiceKind::Meter, 3, color as u64) {
@@ -283,7 +285,7 @@ pub(crate) fn execute(meter: &mut Meter, tokens: u64, now_ns: u64, before: Color
 }
 
 /// The bytes a hash runs over: scalars one after the other, invalid headers left out, the last byte
-/// filled up with zeros, then the packet's bytes from a bit on.
+/// padded with zeros, then the packet's bytes from a bit on.
 #[must_use]
 pub fn hash_input(argument: Option<&ArgValue>, rest: Option<(&[u8], usize)>) -> Vec<u8> {
     let mut buffer = BitBuffer::new();

@@ -33,7 +33,7 @@ impl Signatures {
         found.map_or(&NONE, |(_, signatures)| signatures)
     }
 
-    /// What is wrong with the constructor arguments of an instance.
+    /// The problem with an instance's constructor arguments.
     pub(crate) fn instance(&self, instance: &ExternInstance) -> Option<String> {
         let ty = self.0.types.get(instance.type_name.as_str())?;
         let names: Vec<&str> = instance.arguments.iter().map(|(n, _)| n.as_str()).collect();
@@ -49,7 +49,7 @@ impl Signatures {
         })
     }
 
-    /// What is wrong with a call.
+    /// The problem with a call.
     pub(crate) fn call(&self, program: &Program, call: &Call) -> Option<String> {
         if self.0.in_macros.contains(&call.function) {
             return None;

@@ -293,9 +293,9 @@ impl State {
         self.tables.get_mut(id.index())
     }
 
-    /// Whether tables or value sets may have been changed since this was asked last: one question
-    /// for all of them, where each is asked whether it was ([`Table::has_changed`]) only if so. For
-    /// whoever takes changes over to machine code, and nobody else: an answer is given once.
+    /// Whether tables or value sets may have changed since the last call: one flag for all, so that
+    /// [`Table::has_changed`] of each need be read only if it is set. The call clears the flag. It
+    /// has one consumer: the engine that copies changes to compiled code's tables.
     #[inline]
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
@@ -364,8 +364,7 @@ impl State {
         }
     }
 
-    /// A packet that a meter of bytes has given a colour has turned out to have so many, not those
-    /// that were taken for it.
+    /// Corrects a byte meter for a packet whose length differs from the one that was charged.
     pub fn correct_meter(&mut self, id: ExternId, index: u64, color: Color, taken: u64, bytes: u64) {
         if let Some(Resource::Meter(Unit::Bytes, cells) | Resource::DirectMeter(Unit::Bytes, cells)) =
             self.resources.get_mut(id.index())
@@ -455,8 +454,7 @@ impl State {
         }
     }
 
-    /// Hits of these entries will be counted soon: asks for what that reads, where it may not be in
-    /// the cache.
+    /// Prefetches the counters of entries whose hits are counted soon, if they may not be cached.
     pub fn fetch_counts(&self, table: TableId, handles: impl Iterator<Item = u32> + Clone) {
         let Some(state) = self.tables.get(table.index()) else {
             return;

@@ -12,7 +12,7 @@ mod programs;
 
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
-use weir_switch::{CloneSession, Fate, Frame, Replica, Switch, TAILROOM, Write};
+use weir_switch::{CloneSession, Frame, Replica, Switch, TAILROOM, Verdict, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// `NAME.p4`, compiled.
@@ -204,13 +204,13 @@ fn together_in(of: &str, program: Arc<weir_ir::Program>, state: &str, packets: &
     let mut frames: Vec<Frame<'_>> = frames
         .map(|(memory, packet)| Frame::new(memory, HEAD, packet.len()).expect("room"))
         .collect();
-    let fates = fast.forward(&vec![1; packets.len()], &mut frames, 5).to_vec();
+    let verdicts = fast.forward(&vec![1; packets.len()], &mut frames, 5).to_vec();
     let mut copies = fast.advance(5).into_iter();
-    for ((packet, frame), fate) in packets.iter().zip(&frames).zip(fates) {
-        let sent: Vec<(u32, Vec<u8>)> = match fate {
-            Fate::Transmit(port) => vec![(port, frame.bytes().to_vec())],
-            Fate::Copies(many) => copies.by_ref().take(many as usize).map(|o| (o.port, o.bytes)).collect(),
-            Fate::Gone => Vec::new(),
+    for ((packet, frame), verdict) in packets.iter().zip(&frames).zip(verdicts) {
+        let sent: Vec<(u32, Vec<u8>)> = match verdict {
+            Verdict::Transmit(port) => vec![(port, frame.bytes().to_vec())],
+            Verdict::Copies(many) => copies.by_ref().take(many as usize).map(|o| (o.port, o.bytes)).collect(),
+            Verdict::Gone => Vec::new(),
         };
         let alone = plain.inject(1, packet, 5);
         let alone: Vec<(u32, Vec<u8>)> = alone.into_iter().map(|o| (o.port, o.bytes)).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_file};
 use weir_ir::{Bits, KeyMatch, TableId};
-use weir_switch::{DropReason, Fate, Frame, Switch, TAILROOM, Write};
+use weir_switch::{DropReason, Frame, Switch, TAILROOM, Verdict, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// Bytes before packets in their memory.
@@ -41,11 +41,11 @@ fn check_in<const LENGTH: usize>(plain: &Switch, fast: &mut Switch, packets: &[[
         .iter_mut()
         .map(|memory| Frame::new(memory, HEAD, LENGTH).expect("room"));
     let mut frames: Vec<Frame<'_>> = frames.collect();
-    let fates = fast.forward(&vec![0; packets.len()], &mut frames, 0).to_vec();
+    let verdicts = fast.forward(&vec![0; packets.len()], &mut frames, 0).to_vec();
     let mut plain = plain.clone();
-    for ((packet, frame), fate) in packets.iter().zip(&frames).zip(fates) {
+    for ((packet, frame), verdict) in packets.iter().zip(&frames).zip(verdicts) {
         let alone = plain.inject(0, packet, 0);
-        assert_eq!(fate, Fate::Transmit(1));
+        assert_eq!(verdict, Verdict::Transmit(1));
         assert_eq!(frame.bytes(), alone[0].bytes, "{packet:02x?}");
     }
 }
@@ -190,7 +190,10 @@ fn packets_take_as_many_turns_of_a_loop_with_lookups_as_each_is_to() {
     let mut frames = memory
         .each_mut()
         .map(|memory| Frame::new(memory, HEAD, 8).expect("room"));
-    assert_eq!(fast.forward(&[0, 0], &mut frames, 0), [Fate::Gone, Fate::Transmit(1)]);
+    assert_eq!(
+        fast.forward(&[0, 0], &mut frames, 0),
+        [Verdict::Gone, Verdict::Transmit(1)]
+    );
     let mut plain = plain;
     assert!(plain.inject(0, &endless, 0).is_empty());
     let drops = |switch: &Switch| -> Vec<(DropReason, u64)> { switch.drops().map(|d| (d.reason, d.packets)).collect() };

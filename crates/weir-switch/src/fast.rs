@@ -43,11 +43,11 @@ pub enum FastError {
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Verdict {
     /// It is to be sent to this port, as its frame holds it now.
     Transmit(u32),
     /// The number of packets that came of it (copies, or itself after another pass): of those that
-    /// the next [`Switch::advance`] gives, in the order of the fates.
+    /// the next [`Switch::advance`] gives, in the order of the verdicts.
     Copies(u32),
     /// It was dropped and counted, or it waits in a queue.
     Gone,
@@ -344,7 +344,7 @@ impl Switch {
     ///
     /// # Panics
     /// More frames than [`VECTOR`], or fewer ports than frames.
-    pub fn forward(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
+    pub fn forward(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Verdict] {
         assert!(ports.len() >= frames.len(), "every frame came in at a port");
         if !self.is_fast() {
             return self.forward_slowly(ports, frames, now_ns);
@@ -354,7 +354,7 @@ impl Switch {
         };
         self.now_ns = self.now_ns.max(now_ns);
         // What they were before does not matter: all are written.
-        self.fates.resize(frames.len(), Fate::Gone);
+        self.verdicts.resize(frames.len(), Verdict::Gone);
         self.open_onward(&fast, frames.len());
         let (before, runs) = (self.ready.len(), self.egress_runs);
         let mut done = 0;
@@ -375,25 +375,25 @@ impl Switch {
         }
         self.close_onward();
         self.fast = Some(fast);
-        &self.fates
+        &self.verdicts
     }
 
-    fn forward_slowly(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Fate] {
-        self.fates.clear();
+    fn forward_slowly(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Verdict] {
+        self.verdicts.clear();
         for (port, frame) in ports.iter().zip(frames.iter()) {
             let before = self.ready.len();
             self.receive_with(*port, frame.bytes(), now_ns, &mut Defaults, &mut NoTrace);
             self.leave_at_once();
-            self.fates.push(self.copies_since(before));
+            self.verdicts.push(self.copies_since(before));
         }
-        &self.fates
+        &self.verdicts
     }
 
     /// What came of a packet before which so many were ready to leave.
-    fn copies_since(&self, before: usize) -> Fate {
+    fn copies_since(&self, before: usize) -> Verdict {
         match self.ready.len().saturating_sub(before) {
-            0 => Fate::Gone,
-            count => Fate::Copies(count as u32),
+            0 => Verdict::Gone,
+            count => Verdict::Copies(count as u32),
         }
     }
 
@@ -428,11 +428,11 @@ impl Switch {
         buffer.extend_from_slice(bytes);
         buffer.resize(headroom + bytes.len() + TAILROOM, 0);
         if let Some(mut frame) = Frame::new(&mut buffer, headroom, bytes.len()) {
-            let fate = match self.forward(&[port], std::slice::from_mut(&mut frame), now_ns) {
-                [fate] => *fate,
-                _ => Fate::Gone,
+            let verdict = match self.forward(&[port], std::slice::from_mut(&mut frame), now_ns) {
+                [verdict] => *verdict,
+                _ => Verdict::Gone,
             };
-            if let Fate::Transmit(port) = fate {
+            if let Verdict::Transmit(port) = verdict {
                 self.ready.push(Output {
                     port,
                     bytes: frame.bytes().to_vec(),

@@ -36,7 +36,7 @@ mod switch;
 pub mod testing;
 
 pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, WriteResult};
-pub use fast::{FastError, Fate};
+pub use fast::{FastError, Verdict};
 pub use journal::Journal;
 pub use names::{NameError, resolve};
 pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};

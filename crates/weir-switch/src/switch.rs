@@ -1,7 +1,7 @@
 //! The switch.
 
 use crate::fast::onward::Onward;
-use crate::fast::{FastPath, Fate};
+use crate::fast::{FastPath, Verdict};
 use crate::journal::Slot;
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
@@ -96,7 +96,7 @@ pub struct Switch {
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
     /// What became of the packets that were forwarded last.
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) verdicts: Vec<Verdict>,
     /// Packets that are generated at most in one [`Switch::advance`].
     pub(crate) generation_limit: usize,
     /// Who hears of changes that stay.
@@ -144,7 +144,7 @@ impl Switch {
             fast: None,
             onward: Onward::default(),
             ready: Vec::new(),
-            fates: Vec::new(),
+            verdicts: Vec::new(),
             generation_limit: usize::MAX,
             journal: Slot::default(),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use weir_interp::testing::{constant, in_value};
 use weir_ir::{BinaryOp, BlockId, Operand, Rvalue, Terminator, Type};
 use weir_switch::testing::V1Builder;
-use weir_switch::{CloneSession, Fate, Frame, PortRate, Replica, Switch, TAILROOM};
+use weir_switch::{CloneSession, Frame, PortRate, Replica, Switch, TAILROOM, Verdict};
 
 /// A packet whose first byte is 1 goes to port 1, and a clone of it too; one with 9 is dropped; any
 /// other goes to port 2.
@@ -68,14 +68,14 @@ fn forward(switch: &mut Switch, packets: &[[u8; 2]]) -> Vec<(u32, Vec<u8>)> {
         .iter_mut()
         .map(|bytes| Frame::new(bytes, HEAD, 2).expect("room"))
         .collect();
-    let fates = switch.forward(&vec![0; packets.len()], &mut frames, 10).to_vec();
+    let verdicts = switch.forward(&vec![0; packets.len()], &mut frames, 10).to_vec();
     let mut copies = switch.advance(10).into_iter();
     let mut sent = Vec::new();
-    for (fate, frame) in fates.iter().zip(&frames) {
-        match fate {
-            Fate::Transmit(port) => sent.push((*port, frame.bytes().to_vec())),
-            Fate::Copies(count) => sent.extend(copies.by_ref().take(*count as usize).map(|o| (o.port, o.bytes))),
-            Fate::Gone => {}
+    for (verdict, frame) in verdicts.iter().zip(&frames) {
+        match verdict {
+            Verdict::Transmit(port) => sent.push((*port, frame.bytes().to_vec())),
+            Verdict::Copies(count) => sent.extend(copies.by_ref().take(*count as usize).map(|o| (o.port, o.bytes))),
+            Verdict::Gone => {}
         }
     }
     // What waited in a queue.

@@ -26,7 +26,7 @@ pub enum Trigger {
     },
     /// A packet recirculates that begins so.
     Recirculated(Pattern),
-    /// A deparser asks for packets, with bytes like these.
+    /// A deparser requests packets, with bytes that match these.
     Deparser(Pattern),
 }
 
@@ -144,7 +144,7 @@ pub(super) struct Running {
     pub cause: Cause,
     pub batch: u16,
     pub packet: u16,
-    /// When the batch has begun.
+    /// The time at which the batch started.
     begun_ns: u64,
     next_ns: u64,
 }

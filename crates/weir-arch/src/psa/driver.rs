@@ -85,7 +85,7 @@ impl Colors {
 
 /// A program on PSA, run as the specification says.
 ///
-/// Where that leaves a choice: metadata that nobody has set is zero; timestamps are microseconds
+/// Where that leaves a choice: unset metadata is zero; timestamps are microseconds
 /// since the switch started; counters and meters of bytes count what the pipeline's parser got; a
 /// class of service beyond 7 counts as 0; `TARGET_DEFAULT` is CRC-32; a deparser that sends digests
 /// runs for dropped packets too; a packet is resubmitted, recirculated or cloned in egress at most
@@ -146,7 +146,7 @@ impl Psa {
         self.ops.get(site.index())
     }
 
-    /// Whether a block does something that outlives the packet, besides what is allowed to.
+    /// Whether a block has lasting effects other than the permitted ones.
     pub(crate) fn lasts(&self, block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
         lasts(&self.program, &self.engines, &self.ops, block, allowed)
     }
@@ -414,7 +414,7 @@ impl Psa {
     }
 }
 
-/// Whether a block does something that outlives the packet, besides what is allowed to.
+/// Whether a block has lasting effects other than the permitted ones.
 fn lasts(program: &Program, engines: &Engines, ops: &[Op], block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
     let sites = engines.sites().iter(program);
     let mut here = sites.filter(|(_, body, ..)| *body == BodyKey::Block(block));

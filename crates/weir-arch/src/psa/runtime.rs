@@ -1,4 +1,4 @@
-//! What a running body of PSA asks for: tables and externs.
+//! The [`Runtime`] of PSA bodies: it serves their lookups and extern calls.
 
 use super::driver::{PORT_RECIRCULATE, Psa};
 use super::externs::Op;

@@ -177,7 +177,7 @@ fn without_annotations<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     found
 }
 
-/// The tokens up to the brace that closes what is open.
+/// The tokens up to the closing brace.
 fn up_to_close<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -191,7 +191,7 @@ fn up_to_close<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
     tokens
 }
 
-/// Names before a parenthesis in the bodies of `#define`, which may go on over several lines.
+/// Names before a parenthesis in the bodies of `#define`, which may continue over several lines.
 fn named_in_macros(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let bodies = joined

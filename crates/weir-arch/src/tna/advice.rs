@@ -1,5 +1,5 @@
-//! What a Tofino could not do that a program relies on. weir runs it all the same; whoever means to
-//! put the program on a chip wants to know.
+//! Warnings about program features that a Tofino does not support. weir runs such programs all the
+//! same; the warnings are for authors who target a chip.
 //!
 //! Only rules are looked at that hold wherever a compiler would put things: stages, memories and
 //! containers are none of weir's business. Like such a compiler, they know of branches and not of
@@ -19,7 +19,7 @@ const MASKED_BITS: u32 = 528;
 /// Bits that a resubmitted packet of the first chip brings along.
 const RESUBMIT_BITS: u32 = 64;
 
-/// What is to be said of a program for the first chip, or for the second.
+/// The warnings about a program for Tofino 1, or for Tofino 2.
 pub(crate) fn advice(program: &Program, is_second: bool) -> Vec<Advice> {
     let mut found = Found::default();
     let mut by_gress: BTreeMap<ExternId, (bool, Loc)> = BTreeMap::new();
@@ -232,7 +232,7 @@ fn twice(program: &Program, body: &Body, found: &mut Found) {
     }
 }
 
-/// Ways that lead back.
+/// Back edges.
 fn loops(body: &Body, found: &mut Found) {
     for (id, block) in body.blocks.iter() {
         let (mut seen, mut work) = (BTreeSet::new(), block.terminator.targets());

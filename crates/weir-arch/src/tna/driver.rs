@@ -1,4 +1,7 @@
-//! The order of things: what happens to a packet between the blocks.
+//! Drives a packet through a TNA program: parser, control and deparser of each gress, and between
+//! them the traffic manager, mirroring, resubmission and recirculation.
+//!
+//! A punted packet resumes here, at the end of the control that compiled code has run.
 
 mod egress;
 
@@ -6,7 +9,7 @@ use super::externs::{self, Op, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
 use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
-use super::runtime::{Late, Requests, TnaRuntime};
+use super::runtime::{DeferredCount, Requests, TnaRuntime};
 use super::transmit;
 use crate::calls::{self, Engines, note};
 use crate::driver::{
@@ -38,8 +41,8 @@ const LINES: u64 = BUFFER as u64 / LINE;
 
 /// A program on TNA or T2NA, run as the chips do.
 ///
-/// Where they leave a choice, and where weir differs: what nobody has set is zero, but for the port
-/// and the types that deparsers ask for, which are as if they were not there; a packet's frame
+/// Where they leave a choice, and where weir differs: unset fields are zero, but for the port and
+/// the types of deparser requests, which are absent; a packet's frame
 /// check sequence is counted ([`State::frame_check`]), but no parser sees it; queue depths are in
 /// packets; of a port's queues the one with the largest number modulo 8 is served first; there is
 /// one state for all pipes that share a program; a packet is resubmitted or recirculated at most
@@ -56,7 +59,7 @@ pub struct Tna {
 struct Done {
     state: PacketState,
     requests: Requests,
-    late: Vec<Late>,
+    deferred: Vec<DeferredCount>,
     deparsed: Vec<u8>,
 }
 
@@ -92,7 +95,7 @@ impl Tna {
         self.ops.get(site.index())
     }
 
-    /// The pipes of the program, each with the numbers of the device's pipes that it is.
+    /// The pipes of the program, each with the numbers of the device's pipes that run it.
     pub(crate) fn own_pipes(&self) -> Vec<(&Pipe, Vec<u64>)> {
         let mut own: Vec<(&Pipe, Vec<u64>)> = Vec::new();
         for (pipe, number) in self.pipes.iter().zip(0..) {
@@ -105,7 +108,7 @@ impl Tna {
         own
     }
 
-    /// Whether a control hears of queues.
+    /// Whether the program has a ghost control, which receives queue events.
     pub(crate) fn has_ghost(&self) -> bool {
         self.pipes.iter().any(|p| p.ghost.is_some())
     }
@@ -114,7 +117,7 @@ impl Tna {
         self.pipes.first()
     }
 
-    /// Does something with what runs the methods of the program.
+    /// Calls `action` with the engine that runs the program's methods.
     pub(crate) fn with_methods<R>(&self, action: impl FnOnce(&mut dyn MethodEngine) -> R) -> R {
         self.engines.with_methods(action)
     }
@@ -154,7 +157,7 @@ impl Tna {
         let mut runtime = TnaRuntime::new(self, gress, service);
         let outcome = self.engines.run(gress.parser(port), packet, tracer, &mut runtime);
         runtime.settle(packet);
-        // What stands in front is no part of the packet, also where a parser has not taken it.
+        // The intrinsic prefix is no part of the packet, even if the parser has not consumed it.
         packet.cursor = packet.cursor.max(front * 8);
         let rejected = matches!(outcome, Outcome::Reject(_));
         Ok(match calls::parser_error(outcome, env.state)? {
@@ -172,7 +175,7 @@ impl Tna {
         bytes: u64,
         env: &mut Env<'_>,
     ) -> Result<Done, Abort> {
-        let (mut requests, mut late) = (Requests::default(), Vec::new());
+        let (mut requests, mut deferred) = (Requests::default(), Vec::new());
         for block in blocks {
             let (service, tracer) = env.service(bytes);
             let mut runtime = TnaRuntime::new(self, gress, service);
@@ -180,13 +183,13 @@ impl Tna {
                 return Err(reason);
             }
             requests = runtime.requests;
-            late.extend(runtime.late);
+            deferred.extend(runtime.deferred);
         }
         let deparsed = state.finish();
         Ok(Done {
             state,
             requests,
-            late,
+            deferred,
             deparsed,
         })
     }
@@ -203,7 +206,7 @@ impl Tna {
 
     // --------------------------------------------------------------------------------- ingress
 
-    /// The packet as the ingress parser sees it, and how many bytes of that are in front of it.
+    /// The bytes that the ingress parser sees, and how many of them precede the packet.
     fn front(&self, packet: &IngressPacket, env: &Env<'_>) -> (Vec<u8>, usize) {
         let is_resubmitted = packet.origin == Origin::Resubmitted;
         let mut bytes = headers::ingress(&self.program, packet.port, env.now_ns, is_resubmitted);
@@ -213,7 +216,7 @@ impl Tna {
             bytes.extend(metadata.into_iter().flatten().take(self.chip.port_metadata));
             bytes.resize(begin + self.chip.port_metadata, 0);
         }
-        // A resubmitted packet brings along what stands in place of the port's metadata.
+        // A resubmitted packet carries data in place of the port's metadata.
         let front = begin + self.chip.port_metadata;
         bytes.extend_from_slice(&packet.bytes);
         (bytes, front)
@@ -244,7 +247,7 @@ impl Tna {
         Ok(self.end_of_ingress(pipe, &packet, &received, done, env))
     }
 
-    /// Goes on where compiled code has ended ingress, with these values of variables.
+    /// Continues a packet that compiled code punted at the end of ingress, with these variables.
     fn resume_ingress(
         &self,
         packet: IngressPacket,
@@ -269,8 +272,7 @@ impl Tna {
         Ok(self.end_of_ingress(pipe, &packet, &packet.bytes, done, env))
     }
 
-    /// What follows the ingress deparser: mirror, resubmission, and what the traffic manager is
-    /// given.
+    /// Does what follows the ingress deparser: mirroring, resubmission, and the traffic manager.
     fn end_of_ingress(
         &self,
         pipe: &Pipe,
@@ -374,7 +376,7 @@ impl Tna {
         })
     }
 
-    /// A copy for a mirror session, if the deparser has asked for one and nothing forbids it.
+    /// A copy for a mirror session, if the deparser has requested one and nothing forbids it.
     fn mirror(
         &self,
         gress: &Gress,
@@ -525,15 +527,15 @@ impl Architecture for Tna {
         let calls = fused.calls.downcast_ref::<Vec<FusedCall>>();
         match (calls.and_then(|c| c.get(call)), self.pipes.first()) {
             (Some(FusedCall::Pseudo(pseudo)), _) => pseudo.perform(env.state, &mut arguments),
-            (Some(FusedCall::Outside(outside)), _) => {
+            (Some(FusedCall::InterpFallback(fallback)), _) => {
                 let bytes = packet.received_bytes();
-                return outside.perform(self, env, bytes, arguments);
+                return fallback.perform(self, env, bytes, arguments);
             }
             (Some(FusedCall::AsSent(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 let mut runtime = TnaRuntime::new(self, &pipe.egress, service);
                 let goes_on = runtime.operate(op, *loc, arguments);
-                packet.late.append(&mut runtime.late);
+                packet.deferred.append(&mut runtime.deferred);
                 packet.is_fresh = false;
                 return goes_on;
             }
@@ -568,7 +570,10 @@ impl Architecture for Tna {
     }
 
     fn fused_sent(&self, state: &mut State, packet: &mut FusedPacket, bytes: u64) {
-        packet.late.drain(..).for_each(|late| late.count(state, bytes));
+        packet
+            .deferred
+            .drain(..)
+            .for_each(|deferred| deferred.count(state, bytes));
     }
 
     fn fused_egress_exit(
@@ -583,8 +588,8 @@ impl Architecture for Tna {
         if exit == fuse::exit::RESTART {
             return self.egress(env, packet, queue);
         }
-        let late = std::mem::take(&mut known.late);
-        self.resume_egress(&packet, queue, (values, late), env)
+        let deferred = std::mem::take(&mut known.deferred);
+        self.resume_egress(&packet, queue, (values, deferred), env)
             .unwrap_or_else(|reason| vec![Action::stopped(reason, packet.tag)])
     }
 

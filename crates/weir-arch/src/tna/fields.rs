@@ -10,7 +10,7 @@ use weir_ir::{BinaryOp, Bits, Body, InstKind, Operand, Program, Rvalue, Terminat
 pub(crate) const PIPES: usize = 4;
 /// Parsers of a gress, where programs have more than one.
 const PARSERS: usize = 18;
-/// The port of whoever has been given none: no port of any device has this number.
+/// The value of an unset port: no port of any device has this number.
 pub(crate) const NO_PORT: u64 = 511;
 
 /// Which way packets go through a pipe.
@@ -40,7 +40,7 @@ pub(crate) struct Pipe {
     pub ghost: Option<Ghost>,
 }
 
-/// The control that hears of queues, and what it is told.
+/// The ghost control, which receives queue events, and its metadata.
 #[derive(Debug, Clone)]
 pub(crate) struct Ghost {
     pub block: usize,
@@ -87,7 +87,7 @@ pub(crate) struct Gress {
     pub generate: Option<VarId>,
     /// The bytes of its buffer: where they begin, in units of 16, and how many.
     pub generate_from: [Option<VarId>; 2],
-    /// Variables with the value by which the deparser knows that nobody has set them.
+    /// Variables with the value by which the deparser knows that they are unset.
     pub unset: Vec<(VarId, u64)>,
 }
 
@@ -248,8 +248,8 @@ fn reads(program: &Program, body: &Body, var: VarId) -> bool {
     found
 }
 
-/// The least value that the deparser does not compare the variable to. On the devices a field that
-/// nobody has set has no value at all; a program may well ask for type 0.
+/// The least value that the deparser does not compare the variable to. On the devices an
+/// unset field has no value at all; a program may well request type 0.
 fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
     let mut compared: Vec<u64> = Vec::new();
     let mut note = |value: &Bits| compared.extend(value.to_u64());

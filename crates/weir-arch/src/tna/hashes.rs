@@ -89,7 +89,7 @@ impl Hashing {
                 initial: number(argument(polynomial, "init", 4)),
                 reflect_in: reversed,
                 reflect_out: reversed,
-                // The device adds it before it turns the register round, catalogues after.
+                // The device adds it before it reverses the register, catalogues after.
                 xor_out: if reversed {
                     xor.reverse_bits() >> (64 - width)
                 } else {
@@ -106,7 +106,7 @@ impl Hashing {
         self.algorithm
     }
 
-    /// The hash of scalars, as many bits as asked for.
+    /// The hash of scalars, of the requested width.
     pub(crate) fn compute<'a>(self, scalars: impl Iterator<Item = &'a Bits> + Clone, width: u32) -> Bits {
         let bits: u32 = scalars.clone().map(Bits::width).sum();
         let mut buffer = BitBuffer::new();

@@ -132,7 +132,7 @@ fn egress_field(field: &str, packet: &EgressPacket, queue: &QueueInfo, now_ns: u
         "egress_qid" => handling.queue.into(),
         "egress_cos" => handling.class.into(),
         "deflection_flag" => handling.is_deflected.into(),
-        // Of a generated packet the chip tells the length that it came with.
+        // The chip reports the length of a generated packet as it was generated.
         "pkt_length" => match handling.generated_bytes {
             0 => packet.state.bytes.len() as u64 + frame_check,
             bytes => u64::from(bytes) + frame_check,

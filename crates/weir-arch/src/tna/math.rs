@@ -83,7 +83,7 @@ impl MathUnit {
         self.value(mantissa, exponent, x.width())
     }
 
-    /// The function of all numbers of so many bits, at most 64, that differ in the highest bit or
+    /// The function of all numbers of a width, at most 64, that differ in the highest bit or
     /// the three behind it, in the order of [`magnitude`](weir_ir::pipeline::magnitude).
     pub(crate) fn values(&self, width: u32) -> [u64; MAGNITUDES] {
         std::array::from_fn(|at| {

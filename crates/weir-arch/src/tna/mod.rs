@@ -18,7 +18,7 @@ use headers::Chip;
 use weir_ir::Program;
 
 pub use driver::Tna;
-pub(crate) use runtime::Late;
+pub(crate) use runtime::DeferredCount;
 
 /// How everyone else finds the first.
 pub(crate) const TNA: Registration = Registration {

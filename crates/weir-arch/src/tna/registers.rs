@@ -1,4 +1,4 @@
-//! Registers and what is done to their cells: reads, writes, and actions of the program's own.
+//! Registers and the operations on their cells: reads, writes, and the program's register actions.
 
 use super::externs::{At, Extremum, Op, named};
 use super::runtime::TnaRuntime;

@@ -1,4 +1,4 @@
-//! What a running block asks for: tables and externs.
+//! The [`Runtime`] of TNA blocks: it serves their lookups and extern calls.
 
 use super::driver::Tna;
 use super::externs::Op;
@@ -14,10 +14,10 @@ use weir_interp::{
 };
 use weir_ir::{ArgumentValue, Bits, ExternId, Loc, TableId, ValueSetId, VarId};
 
-/// What a deparser has asked for.
+/// The requests of a deparser.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Requests {
-    /// A copy: the session, and what is to be in front of it.
+    /// A mirrored copy: the session, and the header to prepend.
     pub mirror: Option<(u32, Vec<u8>)>,
     /// The packet once more, with these bytes in front of it.
     pub resubmit: Option<Vec<u8>>,
@@ -28,7 +28,7 @@ pub(crate) struct Requests {
 /// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do
 /// not count.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Late {
+pub(crate) struct DeferredCount {
     pub id: ExternId,
     pub index: u64,
     pub less: u64,
@@ -36,8 +36,8 @@ pub(crate) struct Late {
     pub metered: Option<(Color, u64)>,
 }
 
-impl Late {
-    /// Counts the packet, of which so many bytes are sent.
+impl DeferredCount {
+    /// Counts the packet, of which `sent` bytes are sent.
     pub(super) fn count(self, state: &mut State, sent: u64) {
         let bytes = adjusted(sent + state.frame_check(), self.less);
         match self.metered {
@@ -72,7 +72,7 @@ pub(crate) struct TnaRuntime<'a> {
     /// The state; its bytes are those of the packet without the headers in front of it.
     pub service: Service<'a>,
     pub requests: Requests,
-    pub late: Vec<Late>,
+    pub deferred: Vec<DeferredCount>,
     /// Cells that register actions run on now, the innermost last.
     pub indices: Vec<u64>,
     sums: Vec<(ExternId, u16)>,
@@ -87,7 +87,7 @@ impl<'a> TnaRuntime<'a> {
             gress,
             service,
             requests: Requests::default(),
-            late: Vec::new(),
+            deferred: Vec::new(),
             indices: Vec::new(),
             sums: Vec::new(),
             counters: Vec::new(),
@@ -188,7 +188,7 @@ impl TnaRuntime<'_> {
         effect == CallEffect::Continue
     }
 
-    /// Functions of their arguments, and what is like them.
+    /// Performs pure functions of their arguments, and the like.
     fn value(&mut self, op: &Op, context: &mut CallContext<'_>) {
         let width = context.results.first().map_or(0, Bits::width);
         match op {
@@ -229,8 +229,7 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// A field of the traffic manager's or the deparser's is as if nobody had set it; others are
-    /// zero.
+    /// A field of the traffic manager or the deparser becomes unset; others become zero.
     fn invalidate(&self, context: &mut CallContext<'_>) {
         let Some(ArgumentValue::InOut(vars)) = context.call.arguments.first().map(|a| &a.value) else {
             return;
@@ -246,7 +245,7 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Reads the port's metadata and goes on behind it, whatever the type is.
+    /// Reads the port's metadata and moves the cursor behind it, whatever the type is.
     fn port_metadata(&self, context: &mut CallContext<'_>) {
         let packet = &mut *context.packet;
         let mut at = packet.cursor;
@@ -267,7 +266,7 @@ impl TnaRuntime<'_> {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
                 if *as_sent && self.gress.way == Way::Egress {
                     let metered = None;
-                    self.late.push(Late {
+                    self.deferred.push(DeferredCount {
                         id: *id,
                         index,
                         less,
@@ -295,7 +294,7 @@ impl TnaRuntime<'_> {
                 let taken = adjusted(self.service.bytes, less);
                 let color = self.without(less, |service| service.meter(*id, index, before));
                 if let (true, Way::Egress, Some(color)) = (*as_sent, self.gress.way, color) {
-                    self.late.push(Late {
+                    self.deferred.push(DeferredCount {
                         id: *id,
                         index,
                         less,
@@ -324,8 +323,8 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Does something about the packet without so many of its bytes. The number is one of 32 bits
-    /// that may be negative.
+    /// Performs an operation that excludes a number of the packet's bytes. The number has 32 bits
+    /// and may be negative.
     fn without<R>(&mut self, less: u64, action: impl FnOnce(&mut Service<'_>) -> R) -> R {
         let all = self.service.bytes;
         self.service.bytes = adjusted(all, less);

@@ -66,7 +66,7 @@ pub(crate) fn get(frame: &Frame, var: Option<VarId>) -> u64 {
 /// Which variables belong together.
 #[derive(Debug, Clone)]
 pub(crate) struct Groups {
-    /// User metadata and standard metadata: what is reset between passes.
+    /// User metadata and standard metadata: the variables that are reset between passes.
     pub metadata: Vec<VarId>,
     /// Headers of the packet.
     pub headers: Vec<HeaderId>,

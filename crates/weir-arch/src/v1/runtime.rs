@@ -1,4 +1,4 @@
-//! What a running body of v1model asks for: tables and externs.
+//! The [`Runtime`] of v1model bodies: it serves their lookups and extern calls.
 
 use super::driver::V1Model;
 use super::externs::{Keep, Op};
@@ -7,22 +7,22 @@ use crate::choices::ChoiceKind;
 use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::Color;
+use crate::pipeline_builder::Pseudo;
 use crate::service::{Service, all_scalars, digest_fields, digest_headers, execute, hash_input};
 use crate::state::{Digest, Resource, State, Unit};
-use crate::weave::Pseudo;
 use std::sync::Arc;
 use weir_interp::{ArgValue, CallContext, CallEffect, Frame, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId, VarId};
 use weir_table::EntryHandle;
 
-/// A clone that was asked for.
+/// A requested clone.
 #[derive(Debug, Clone)]
 pub(crate) struct CloneMark {
     pub session: u32,
     pub keep: Arc<[VarId]>,
 }
 
-/// What a packet has asked for by calling externs.
+/// The requests that a packet has made by extern calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Marks {
     pub clone: Option<CloneMark>,
@@ -77,7 +77,7 @@ impl Runtime for V1Runtime<'_> {
 }
 
 impl V1Runtime<'_> {
-    /// Does what a call asks for.
+    /// Performs a call.
     fn perform(&mut self, op: &Op, context: &mut CallContext<'_>) -> CallEffect {
         let arch = self.arch;
         match op {

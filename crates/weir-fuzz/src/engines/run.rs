@@ -8,7 +8,7 @@ use weir_compiler::{Options, compile_source};
 use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_stf::{Directive, Line, RunOptions, Session};
-use weir_switch::{FastError, Fate, Frame, LaneUse, Output, Switch, SwitchConfig, TAILROOM, VECTOR};
+use weir_switch::{FastError, Frame, LaneUse, Output, Switch, SwitchConfig, TAILROOM, VECTOR, Verdict};
 
 /// Egress runs that a packet may cause: enough for every sort of copy, little enough to be fast.
 const WORK_LIMIT: u32 = 256;
@@ -394,12 +394,12 @@ fn vector(
         .filter_map(|(memory, (_, _, bytes))| Frame::new(memory, headroom, bytes.len()))
         .collect();
     let now_ns = switch.now_ns();
-    let fates = switch.forward(&ports, &mut frames, now_ns).to_vec();
+    let verdicts = switch.forward(&ports, &mut frames, now_ns).to_vec();
     let time_ns = switch.now_ns();
     let mut late = Vec::new();
-    for (((fate, frame), (line, ..)), expected) in fates.iter().zip(&frames).zip(packets).zip(expected) {
-        match fate {
-            Fate::Transmit(port) => {
+    for (((verdict, frame), (line, ..)), expected) in verdicts.iter().zip(&frames).zip(packets).zip(expected) {
+        match verdict {
+            Verdict::Transmit(port) => {
                 let got = Output {
                     port: *port,
                     bytes: frame.bytes().to_vec(),
@@ -407,7 +407,7 @@ fn vector(
                 };
                 differ(way, *line, expected, &[got])?;
             }
-            Fate::Copies(_) | Fate::Gone => late.extend(expected.iter().cloned()),
+            Verdict::Copies(_) | Verdict::Gone => late.extend(expected.iter().cloned()),
         }
     }
     let got = switch.drain();

@@ -11,7 +11,7 @@ use super::dead::{read_by_inst, read_by_terminator};
 use super::operands::{Stands, replace_in_inst, replace_in_terminator};
 use super::propagate::{basic_block, written};
 use super::simplify_control_flow;
-use super::split::{Budget, split_ways};
+use super::split::{Budget, tail_duplicate};
 use super::state::{RELATED, State};
 use crate::arena::Arena;
 use crate::bits::Bits;
@@ -46,7 +46,7 @@ pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     split_error_path(body);
     fold_rounds(scope, body, rounds);
     let mut budget = Budget::new();
-    while split_ways(scope, body, &mut budget) {
+    while tail_duplicate(scope, body, &mut budget) {
         fold_rounds(scope, body, rounds);
     }
 }

@@ -99,7 +99,7 @@ fn sources(scope: Scope<'_>, body: &Body) -> Vec<Vec<u8>> {
 
 /// Splits the place where ways meet that differ in most headers; whether there was one that could
 /// be split.
-pub(super) fn split_ways(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
+pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
     if budget.goes == 0 {
         return false;
     }

@@ -3,7 +3,7 @@
 use super::host::Slots;
 use super::onward::Passage;
 use super::stage::{Given, Ran, Stage};
-use super::{FastPath, Fate};
+use super::{FastPath, Verdict};
 use crate::switch::{Context, Switch};
 use std::sync::Arc;
 use weir_arch::{Action, Defaults, DropReason, Env, FusedExit, LogMessage};
@@ -48,11 +48,11 @@ impl Switch {
         }
         self.stats.received(ports[0], length);
         self.stats.dropped(DropReason::TooLong, None);
-        self.fates[at] = Fate::Gone;
+        self.verdicts[at] = Verdict::Gone;
         1
     }
 
-    /// Runs packets whose fates are those from `first` on; gives how many.
+    /// Runs packets whose verdicts are those from `first` on; gives how many.
     #[inline(always)]
     fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
@@ -71,7 +71,7 @@ impl Switch {
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
         let (ports, came) = (&ports[..count], &fast.whole.lengths[..count]);
         let mut are_counted = false;
-        let fates = &mut self.fates[first..first + count];
+        let verdicts = &mut self.verdicts[first..first + count];
         let (mut again, mut queued) = (0, 0);
         for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.left_by_exit()) {
             let left = *left;
@@ -82,8 +82,8 @@ impl Switch {
                     let (out, lengths) = (fast.whole.machine.row(*var), fast.whole.machine.lengths());
                     transmitted |= left;
                     if left == all {
-                        for (fate, port) in fates.iter_mut().zip(out) {
-                            *fate = Fate::Transmit(*port as u32);
+                        for (verdict, port) in verdicts.iter_mut().zip(out) {
+                            *verdict = Verdict::Transmit(*port as u32);
                         }
                         self.stats.passed_all(ports, came, &out[..count], &lengths[..count]);
                         are_counted = true;
@@ -91,7 +91,7 @@ impl Switch {
                         let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
                         for slot in Slots(left) {
                             (sent[some], bytes[some]) = (out[slot], lengths[slot]);
-                            fates[slot] = Fate::Transmit(out[slot] as u32);
+                            verdicts[slot] = Verdict::Transmit(out[slot] as u32);
                             some += 1;
                         }
                         self.stats.sent_all(&sent[..some], &bytes[..some]);
@@ -104,7 +104,7 @@ impl Switch {
                         let frame = &mut frames[slot];
                         let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
                         frame.skip(front);
-                        fates[slot] = Fate::Transmit(out[slot] as u32);
+                        verdicts[slot] = Verdict::Transmit(out[slot] as u32);
                         self.stats.sent_all(&out[slot..=slot], &[frame.length() as u64]);
                     }
                 }
@@ -118,7 +118,7 @@ impl Switch {
             self.stats.received_all(ports, came);
         }
         for slot in Slots(all & !transmitted) {
-            fates[slot] = Fate::Gone;
+            verdicts[slot] = Verdict::Gone;
         }
         if continuing | again | queued != 0 || !logged.is_empty() {
             let packets = Waiting {
@@ -168,11 +168,11 @@ impl Switch {
             let ready = self.ready.len();
             let sent = self.leave(&mut fast.whole, slot, &mut frames[slot], &passage);
             if let Some(port) = sent {
-                self.fates[first + slot] = Fate::Transmit(port);
+                self.verdicts[first + slot] = Verdict::Transmit(port);
                 continue;
             }
             self.leave_at_once();
-            self.fates[first + slot] = self.copies_since(ready);
+            self.verdicts[first + slot] = self.copies_since(ready);
         }
         logged.for_each(|(_, message)| self.state.log.push(message));
     }

@@ -3,7 +3,7 @@
 use super::host::{PendingLookup, SwitchHost};
 use super::{FastError, OnHit};
 use std::sync::Arc;
-use weir_arch::{Architecture, Fused, FusedPacket, Handling, Input, LogMessage, State, Told};
+use weir_arch::{Architecture, EgressMetadata, Fused, FusedPacket, Handling, Input, LogMessage, State};
 use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
@@ -190,11 +190,15 @@ fn fill(
             loaded.set_input(number, values);
         }
         (Input::Length, _) => loaded.set_input(number, lengths.iter().copied()),
-        (Input::Told(Told::Rid), _) => loaded.set_input(number, told.map(|t| t.rid.into())),
-        (Input::Told(Told::Queue), _) => loaded.set_input(number, told.map(|t| t.queue.into())),
-        (Input::Told(Told::Class), _) => loaded.set_input(number, told.map(|t| t.class.into())),
-        (Input::Told(Told::IsFirstCopy), _) => loaded.set_input(number, told.map(|t| t.is_first_copy.into())),
-        (Input::Told(Told::IsDeflected), _) => loaded.set_input(number, told.map(|t| t.is_deflected.into())),
+        (Input::FromTrafficManager(EgressMetadata::Rid), _) => loaded.set_input(number, told.map(|t| t.rid.into())),
+        (Input::FromTrafficManager(EgressMetadata::Queue), _) => loaded.set_input(number, told.map(|t| t.queue.into())),
+        (Input::FromTrafficManager(EgressMetadata::Class), _) => loaded.set_input(number, told.map(|t| t.class.into())),
+        (Input::FromTrafficManager(EgressMetadata::IsFirstCopy), _) => {
+            loaded.set_input(number, told.map(|t| t.is_first_copy.into()))
+        }
+        (Input::FromTrafficManager(EgressMetadata::IsDeflected), _) => {
+            loaded.set_input(number, told.map(|t| t.is_deflected.into()))
+        }
     }
 }
 

@@ -33,12 +33,12 @@ impl FastPath {
     #[inline]
     pub(super) fn sync(&mut self, state: &mut State) {
         if state.take_touched() || self.is_fresh {
-            self.take_over(state);
+            self.sync_tables(state);
         }
     }
 
     #[inline(never)]
-    pub(super) fn take_over(&mut self, state: &mut State) {
+    pub(super) fn sync_tables(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         if !self.carried.is_empty() {
             for ((table, handle), hits) in std::mem::take(&mut self.carried) {
@@ -55,7 +55,7 @@ impl FastPath {
                     // is taken out of them
                     // is freed at once.
                     self.reader.offline();
-                    take_over_changes(&mut table.table, fast);
+                    apply_changes(&mut table.table, fast);
                     self.reader.quiescent();
                 }
             }
@@ -66,7 +66,7 @@ impl FastPath {
                     set.forget_changes();
                 }
                 if set.has_changed() {
-                    take_over_changes(set, fast);
+                    apply_changes(set, fast);
                     let id = ValueSetId::new(index);
                     self.whole.machine.load_value_set(id, fast);
                     if let Some(egress) = &mut self.egress {
@@ -82,7 +82,7 @@ impl FastPath {
 
 /// Does to the fast table what has been done to the other one.
 #[cold]
-fn take_over_changes(table: &mut Table, fast: &FastTable) {
+fn apply_changes(table: &mut Table, fast: &FastTable) {
     fast.update_batch(|changes| {
         for change in table.take_changes() {
             match change {

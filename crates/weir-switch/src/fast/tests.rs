@@ -45,8 +45,8 @@ fn what_is_taken_out_of_tables_is_freed_at_once_and_the_reader_is_back_then() {
         let mut memory = [0; 64 + 4 + TAILROOM];
         memory[64..68].copy_from_slice(&(i << 12).to_be_bytes());
         let mut frame = Frame::new(&mut memory, 64, 4).expect("room");
-        let fate = switch.forward(&[1], std::slice::from_mut(&mut frame), 0);
-        assert_eq!(fate, [Fate::Transmit(i)]);
+        let verdict = switch.forward(&[1], std::slice::from_mut(&mut frame), 0);
+        assert_eq!(verdict, [Verdict::Transmit(i)]);
         let fast = switch.fast.as_ref().expect("compiled");
         assert_eq!(fast.tables[table.index()].epochs().waiting(), 0);
         assert!(fast.reader.is_online());
@@ -59,7 +59,7 @@ fn port(switch: &mut Switch, address: u32) -> Option<u32> {
     memory[64..68].copy_from_slice(&address.to_be_bytes());
     let mut frame = Frame::new(&mut memory, 64, 4).expect("room");
     match switch.forward(&[1], std::slice::from_mut(&mut frame), 0) {
-        [Fate::Transmit(port)] => Some(*port),
+        [Verdict::Transmit(port)] => Some(*port),
         _ => None,
     }
 }

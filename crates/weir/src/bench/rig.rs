@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use std::time::Instant;
 use weir_baseline::{DROP, FLOOD};
 use weir_ir::TableId;
-use weir_switch::{Fate, Frame, OpResult, Switch, VECTOR, Write, WriteResult, cycles};
+use weir_switch::{Frame, OpResult, Switch, VECTOR, Verdict, Write, WriteResult, cycles};
 use weir_table::memory::prefetch_bytes;
 use weir_table::{EntryRef, NewEntry, TableOp};
 
@@ -144,7 +144,7 @@ impl Rig {
             let frame = Frame::new(memory, start, length);
             frame.unwrap_or_else(|| unreachable!("places have `TAILROOM` behind packets"))
         });
-        let mut fates = vec![Fate::Gone; if watched { ports.len() } else { 0 }];
+        let mut verdicts = vec![Verdict::Gone; if watched { ports.len() } else { 0 }];
         let (switch, mut at) = (&mut self.switch, 0);
         let mut make = self.new_entries.as_mut().filter(|_| inserting);
         let (mut since, mut made, mut refused) = (0, 0, 0);
@@ -165,20 +165,20 @@ impl Rig {
                     _ => refused += 1,
                 }
             }
-            let fate = std::hint::black_box(switch.forward(ports, frames, now_ns));
+            let verdict = std::hint::black_box(switch.forward(ports, frames, now_ns));
             if watched {
-                fates[at..at + fate.len()].copy_from_slice(fate);
-                at += fate.len();
+                verdicts[at..at + verdict.len()].copy_from_slice(verdict);
+                at += verdict.len();
             }
             if !switch.pass_time(now_ns) {
                 // Copies and the like, which whoever does I/O would send now.
                 std::hint::black_box(switch.advance(now_ns));
             }
         });
-        for (i, (fate, frame)) in fates.iter().zip(&frames).enumerate() {
-            let port = match fate {
-                Fate::Transmit(port) => Some(*port),
-                Fate::Copies(_) | Fate::Gone => None,
+        for (i, (verdict, frame)) in verdicts.iter().zip(&frames).enumerate() {
+            let port = match verdict {
+                Verdict::Transmit(port) => Some(*port),
+                Verdict::Copies(_) | Verdict::Gone => None,
             };
             seen(i, port, frame.bytes());
         }
@@ -221,7 +221,7 @@ impl Rig {
         let (ports, mut packets) = self
             .pool
             .fresh(|memory, start, length| &mut memory[start..start + length]);
-        let mut fates = vec![DROP; if watched { ports.len() } else { VECTOR }];
+        let mut verdicts = vec![DROP; if watched { ports.len() } else { VECTOR }];
         let (by_hand, mut at) = (&mut self.by_hand, 0);
         let took = drive(
             ports,
@@ -229,22 +229,22 @@ impl Rig {
             self.vector,
             |p| (p.as_ptr(), p.len()),
             |ports, packets| {
-                let fates = &mut fates[at..at + packets.len()];
+                let verdicts = &mut verdicts[at..at + packets.len()];
                 match by_hand {
-                    Some(ByHand::L2(switch)) => switch.forward(ports, packets, now_ns, fates),
-                    Some(ByHand::Router(router)) => router.forward(ports, packets, fates),
+                    Some(ByHand::L2(switch)) => switch.forward(ports, packets, now_ns, verdicts),
+                    Some(ByHand::Router(router)) => router.forward(ports, packets, verdicts),
                     None => {}
                 }
                 if watched {
                     at += packets.len();
-                } else if std::hint::black_box(fates).contains(&FLOOD) {
+                } else if std::hint::black_box(verdicts).contains(&FLOOD) {
                     // As above; by hand no copies are made.
                     std::hint::black_box(&mut *packets);
                 }
             },
         );
-        for (i, (fate, packet)) in fates.iter().zip(&packets).enumerate() {
-            seen(i, (![DROP, FLOOD].contains(fate)).then_some(*fate), packet);
+        for (i, (verdict, packet)) in verdicts.iter().zip(&packets).enumerate() {
+            seen(i, (![DROP, FLOOD].contains(verdict)).then_some(*verdict), packet);
         }
         took
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_io::{FrameBatch, Pool};
-use weir_switch::{Fate, Frame, Output, Switch, TAILROOM, VECTOR};
+use weir_switch::{Frame, Output, Switch, TAILROOM, VECTOR, Verdict};
 
 /// Packets that are generated at a time, so that others have their turn.
 const GENERATED: usize = 256;
@@ -151,7 +151,7 @@ impl Forwarder {
             return self.process_traced(frames, ports);
         }
         let now = self.now();
-        let (mut fates, mut places) = ([Fate::Gone; VECTOR], [(0, 0); VECTOR]);
+        let (mut verdicts, mut places) = ([Verdict::Gone; VECTOR], [(0, 0); VECTOR]);
         let mut indices: SmallVec<[u8; VECTOR]> = SmallVec::new();
         if self.headroom > Pool::HEADROOM {
             self.prepare(frames, ports);
@@ -168,26 +168,26 @@ impl Forwarder {
                 }
             }
             let count = vector.len();
-            fates[..count].copy_from_slice(self.switch.forward(&from, &mut vector, now));
+            verdicts[..count].copy_from_slice(self.switch.forward(&from, &mut vector, now));
             for (place, frame) in places.iter_mut().zip(&vector) {
                 *place = frame.offset_and_length();
             }
         }
         let mut copies = self.switch.advance(now).into_iter();
         for (slot, index) in indices.iter().map(|i| usize::from(*i)).enumerate() {
-            match fates[slot] {
-                Fate::Transmit(port) => {
+            match verdicts[slot] {
+                Verdict::Transmit(port) => {
                     if let Some(mut frame) = frames.get_mut(index) {
                         frame.set_packet(places[slot].0, places[slot].1);
                     }
                     self.send(frames, index, port);
                 }
-                Fate::Copies(count) => {
+                Verdict::Copies(count) => {
                     for output in copies.by_ref().take(count as usize) {
                         self.emit(&output);
                     }
                 }
-                Fate::Gone => {}
+                Verdict::Gone => {}
             }
         }
         for output in copies {

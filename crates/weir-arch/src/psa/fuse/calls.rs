@@ -4,7 +4,7 @@ use super::super::driver::Psa;
 use super::super::externs::{self, Op};
 use super::{exit, handed_over};
 use crate::driver::DropReason;
-use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
+use crate::pipeline_builder::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
 use weir_ir::passes::{Renaming, VarSet, read_by};
 use weir_ir::pipeline::CallKind;

@@ -2,7 +2,7 @@
 //!
 //! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue
 //! is empty, or dropped. Clones, groups, resubmission, recirculation and other classes of service
-//! leave it where ingress ends, and [`super::driver`] goes on from there; what the egress parser
+//! leave it where ingress ends, and [`super::driver`] resumes there; what the egress parser
 //! cannot be given without making a packet leaves it between ingress and egress, and what clones in
 //! egress where that ends.
 
@@ -17,8 +17,8 @@ use super::fields::Path;
 use crate::emits::{self, Emit};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
+use crate::pipeline_builder::{AppendBlocks, Appended, PipelineBuilder, constant, endless, pseudo};
 use crate::reparse::{self, Emitted, Reparse};
-use crate::weave::{Appended, Weave, Weaver, constant, endless, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::Renaming;
@@ -46,7 +46,7 @@ pub(crate) mod exit {
 /// Makes the pipeline's body block by block.
 struct Builder<'a> {
     arch: &'a Psa,
-    weaver: Weaver,
+    builder: PipelineBuilder,
     now_us: VarId,
     /// The port a packet goes to.
     port: VarId,
@@ -58,16 +58,16 @@ struct Builder<'a> {
 }
 
 impl Deref for Builder<'_> {
-    type Target = Weaver;
+    type Target = PipelineBuilder;
 
-    fn deref(&self) -> &Weaver {
-        &self.weaver
+    fn deref(&self) -> &PipelineBuilder {
+        &self.builder
     }
 }
 
 impl DerefMut for Builder<'_> {
-    fn deref_mut(&mut self) -> &mut Weaver {
-        &mut self.weaver
+    fn deref_mut(&mut self) -> &mut PipelineBuilder {
+        &mut self.builder
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     let Some(emits) = arch.emits.clone() else {
         return refused(blocks.ingress.deparser, "what it emits is not known beforehand");
     };
-    // What the driver runs again, or only where somebody asks for it, must have no lasting effects.
+    // Blocks that the driver repeats, or runs only on request, must have no lasting effects.
     // For digests the driver takes over, and runs the ingress deparser from its beginning.
     let nothing = |_: &Op| false;
     let digests = |op: &Op| matches!(op, Op::Digest { .. });
@@ -121,11 +121,11 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
             "with all that ingress may emit it would be too much code",
         );
     }
-    let mut weaver = Weaver::new(program);
-    let port = weaver.variable("$port", 32);
+    let mut builder = PipelineBuilder::new(program);
+    let port = builder.variable("$port", 32);
     debug_assert_eq!(port, handed_over(program, 0));
-    let flags: Vec<VarId> = emits.iter().map(|_| weaver.variable("$emitted", 1)).collect();
-    let now_us = weaver.variable("$now_us", 64);
+    let flags: Vec<VarId> = emits.iter().map(|_| builder.variable("$emitted", 1)).collect();
+    let now_us = builder.variable("$now_us", 64);
     let mut emitted = Emitted {
         flags: (emits.iter().zip(flags))
             .map(|(e, flag)| (!e.always).then_some(flag))
@@ -140,7 +140,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     emitted.alias(program, arch.aliases());
     let mut builder = Builder {
         arch,
-        weaver,
+        builder,
         now_us,
         port,
         emitted,
@@ -158,7 +158,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     }
 }
 
-impl Weave for Builder<'_> {
+impl AppendBlocks for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let blocks = self.arch.blocks;
         match kind {
@@ -327,7 +327,7 @@ impl Builder<'_> {
         let appended = self.block_of(blocks.ingress.parser);
         self.name_endless(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
-        self.parsed(appended.done, appended.rejected, error, fields.ingress_error);
+        self.parsed(appended.accepted, appended.rejected, error, fields.ingress_error);
         let measured = self.egress_measures();
         let headers = match arch.program.shared_group("ingress_headers") {
             Some(group) => group.headers.clone(),
@@ -449,13 +449,13 @@ impl Builder<'_> {
         inputs.extend(times.into_iter().flatten().map(|v| (v, Input::NowUs)));
         // No extern of PSA touches metadata behind its arguments.
         let is_pure = |_: &Call, _| true;
-        let woven = self
-            .weaver
+        let finished = self
+            .builder
             .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
                 calls::call_kind(arch, call, loc)
             })?;
-        let ends = calls::ends(arch, &woven.program, &renaming, port);
-        let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
-        Ok(woven.into_fused(ordered_tables, ends, SELECTORS, false))
+        let ends = calls::ends(arch, &finished.program, &renaming, port);
+        let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
+        Ok(finished.into_fused(ordered_tables, ends, SELECTORS, false))
     }
 }

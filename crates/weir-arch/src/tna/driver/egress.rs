@@ -1,16 +1,16 @@
-//! Egress, and what is sent.
+//! The egress half of the TNA driver: parser, control and deparser of egress, and transmission.
 
 use super::{DROP_PACKET, Done, Tna};
 use crate::calls::note;
 use crate::driver::{Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, Origin, QueueInfo};
 use crate::tna::fields::{get, set};
-use crate::tna::runtime::Late;
+use crate::tna::runtime::DeferredCount;
 use crate::tna::{headers, transmit};
 use weir_interp::{Abort, PacketState, PacketTag};
 use weir_ir::{Bits, VarId};
 
 impl Tna {
-    /// A packet for egress, of which nothing is left but its bytes.
+    /// Runs egress for a packet that is given as bytes.
     pub(super) fn for_egress(&self, bytes: Vec<u8>, port: u32, passes: u32, tag: PacketTag) -> EgressPacket {
         let state = PacketState {
             bytes,
@@ -47,12 +47,13 @@ impl Tna {
         Ok(self.end_of_egress(packet, queue, done, env))
     }
 
-    /// Goes on where compiled code has ended the control of egress, with these values of variables.
+    /// Continues a packet that compiled code punted at the end of the egress control, with these
+    /// variables.
     pub(super) fn resume_egress(
         &self,
         packet: &EgressPacket,
         queue: QueueInfo,
-        (values, late): (&[(VarId, Bits)], Vec<Late>),
+        (values, deferred): (&[(VarId, Bits)], Vec<DeferredCount>),
         env: &mut Env<'_>,
     ) -> Result<Vec<Action>, Abort> {
         let gress = &self.pipe(queue.port).egress;
@@ -65,11 +66,11 @@ impl Tna {
             state.frame.set(*var, value.clone());
         }
         let mut done = self.process(gress, &[gress.deparser], state, packet.state.bytes.len() as u64, env)?;
-        done.late.splice(..0, late);
+        done.deferred.splice(..0, deferred);
         Ok(self.end_of_egress(packet, queue, done, env))
     }
 
-    /// What follows the egress deparser: mirror, and the port.
+    /// Does what follows the egress deparser: mirroring, and transmission.
     fn end_of_egress(&self, packet: &EgressPacket, queue: QueueInfo, done: Done, env: &mut Env<'_>) -> Vec<Action> {
         let (pipe, tag, now_ns) = (self.pipe(queue.port), packet.tag, env.now_ns);
         let (gress, came) = (&pipe.egress, &packet.state.bytes);
@@ -81,8 +82,8 @@ impl Tna {
             return actions;
         }
         let mut sent = done.deparsed;
-        for late in done.late {
-            late.count(env.state, sent.len() as u64);
+        for deferred in done.deferred {
+            deferred.count(env.state, sent.len() as u64);
         }
         if get(&done.state.frame, pipe.update_delay) != 0 {
             match transmit::update_delay(&mut sent, now_ns) {

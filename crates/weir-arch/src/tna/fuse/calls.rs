@@ -4,13 +4,15 @@ use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
 use super::super::fields::Pipe;
 use super::super::registers;
-use super::outside::{self, OUTSIDE, Outside};
+use super::interp_fallback::{self, FALLBACK, InterpFallback};
 use super::registers::{READ, WRITE};
 use super::values::MATH;
 use super::{COUNT, exit};
 use crate::driver::DropReason;
 use crate::fused::Queueing;
-use crate::weave::{Ends, Pseudo, RANDOM, driver, drop, finish, host, queue, recirculate, touched, transmit};
+use crate::pipeline_builder::{
+    Ends, Pseudo, RANDOM, driver, drop, finish, host, queue, recirculate, touched, transmit,
+};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_ir::passes::{VarSet, read_by};
@@ -28,7 +30,7 @@ pub(crate) enum FusedCall {
     /// What code does by itself: a cell of a register, a function by a table.
     Code,
     /// A register action that the interpreter runs.
-    Outside(Arc<Outside>),
+    InterpFallback(Arc<InterpFallback>),
 }
 
 /// Whether the host can do an extern call for compiled code.
@@ -39,7 +41,7 @@ pub(super) fn is_fusible(op: &Op) -> bool {
 /// What a call is; `None`: nothing that can be called from a pipeline.
 pub(super) fn call_kind(
     arch: &Tna,
-    (outsiders, units): (&[Arc<Outside>], &[Arc<[u64; MAGNITUDES]>]),
+    (fallbacks, units): (&[Arc<InterpFallback>], &[Arc<[u64; MAGNITUDES]>]),
     is_egress: bool,
     call: &Call,
     loc: Loc,
@@ -48,9 +50,9 @@ pub(super) fn call_kind(
         let number = usize::try_from(call.constant_input(1)?).ok()?;
         return Some((FusedCall::Code, CallKind::ByMagnitude(Arc::clone(units.get(number)?))));
     }
-    if call.function == OUTSIDE {
-        let (outside, kind) = outside::kind_of(outsiders, call)?;
-        return Some((FusedCall::Outside(outside), kind));
+    if call.function == FALLBACK {
+        let (fallback, kind) = interp_fallback::kind_of(fallbacks, call)?;
+        return Some((FusedCall::InterpFallback(fallback), kind));
     }
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));
@@ -178,7 +180,7 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         bypasses,
         deflects,
     } = *queueing;
-    let told = vec![
+    let live = vec![
         unicast,
         first,
         second,
@@ -204,7 +206,7 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         drop("egress-drop", DropReason::EgressDrop),
         finish(port),
         recirculate(port),
-        queue(told),
+        queue(live),
     ];
     Ends {
         exits,

@@ -3,7 +3,7 @@
 
 use super::super::externs::{self, Op};
 use super::Builder;
-use crate::weave::constant;
+use crate::pipeline_builder::constant;
 use std::collections::BTreeMap;
 use weir_ir::{BinaryOp, Body, Call, ExternId, InstKind, Loc, Operand, Rvalue, VarId};
 

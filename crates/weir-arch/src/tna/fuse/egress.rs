@@ -7,9 +7,9 @@ use super::super::fields::Pipe;
 use super::{Builder, calls, exit};
 use crate::emits::{self, Emit};
 use crate::load::unit;
+use crate::pipeline_builder::{PipelineBuilder, constant, endless};
 use crate::reparse::{self, Emitted, Reparse};
 use crate::state::Unit;
-use crate::weave::{Weaver, constant, endless};
 use std::sync::Arc;
 use weir_ir::passes::{Renaming, read_by};
 use weir_ir::{
@@ -30,13 +30,13 @@ pub(super) fn plan(
     egress: &Pipe,
     parser: usize,
     queued: Option<BlockId>,
-    weaver: &mut Weaver,
+    builder: &mut PipelineBuilder,
 ) -> Option<(Intrinsic, Emitted)> {
     let program = arch.program();
     if !is_plain(arch, egress, parser) {
         return None;
     }
-    let intrinsic = Intrinsic::new(program, egress, weaver)?;
+    let intrinsic = Intrinsic::new(program, egress, builder)?;
     let first = Emit {
         header: intrinsic.header,
         block: BlockId::new(0),
@@ -51,7 +51,7 @@ pub(super) fn plan(
     }
     let flags = emits
         .iter()
-        .map(|e| (!e.always).then(|| weaver.variable("$emitted", 1)));
+        .map(|e| (!e.always).then(|| builder.variable("$emitted", 1)));
     let mut emitted = Emitted {
         flags: flags.collect(),
         aliased: Vec::new(),
@@ -61,8 +61,8 @@ pub(super) fn plan(
         made_at: queued,
         emits,
     };
-    let aliases = reparse::aliases(&weaver.program, parser, &emitted.emits);
-    emitted.alias(&weaver.program, &aliases);
+    let aliases = reparse::aliases(&builder.program, parser, &emitted.emits);
+    emitted.alias(&builder.program, &aliases);
     Some((intrinsic, emitted))
 }
 
@@ -123,24 +123,24 @@ fn is_length_blind(program: &Program, call: &weir_ir::Call) -> bool {
 
 impl Intrinsic {
     /// A header of the program's type, of variables of its own.
-    fn new(program: &Program, pipe: &Pipe, weaver: &mut Weaver) -> Option<Self> {
+    fn new(program: &Program, pipe: &Pipe, builder: &mut PipelineBuilder) -> Option<Self> {
         let valid = pipe.egress.intrinsic.valid?;
         let (_, known) = program.headers.iter().find(|(_, h)| h.valid == valid)?;
         let ty = known.ty;
         let widths: Vec<u32> = known.fields.iter().map(|f| program.vars[*f].ty.width()).collect();
-        let header = HeaderId::new(weaver.program.headers.len());
-        let variable = |weaver: &mut Weaver, name, width, kind| {
-            let var = weaver.variable(name, width);
-            weaver.program.vars[var].kind = kind;
+        let header = HeaderId::new(builder.program.headers.len());
+        let variable = |builder: &mut PipelineBuilder, name, width, kind| {
+            let var = builder.variable(name, width);
+            builder.program.vars[var].kind = kind;
             var
         };
-        let valid = variable(weaver, "$intrinsic.$valid$", 1, VarKind::Valid { header });
+        let valid = variable(builder, "$intrinsic.$valid$", 1, VarKind::Valid { header });
         let fields = widths.iter().zip(0..).map(|(width, field)| {
             let kind = VarKind::Field { header, index: field };
-            variable(weaver, "$intrinsic", *width, kind)
+            variable(builder, "$intrinsic", *width, kind)
         });
         let fields = fields.collect();
-        weaver.program.headers.push(Header {
+        builder.program.headers.push(Header {
             name: "$intrinsic".to_owned(),
             ty,
             valid,

@@ -8,18 +8,18 @@
 
 mod calls;
 mod counters;
+mod dispatch;
 mod egress;
-mod front;
-mod outside;
+mod interp_fallback;
+mod intrinsic;
 mod queued;
 mod registers;
 mod sums;
 mod values;
-mod ways;
 
 pub(crate) use self::calls::FusedCall;
 use self::counters::Level;
-use self::outside::Outside;
+use self::interp_fallback::InterpFallback;
 use self::sums::Deposit;
 use super::driver::Tna;
 use super::externs::{self, At, Op, SELECTORS};
@@ -27,8 +27,8 @@ use super::fields::{Gress, NO_PORT, Pipe, Way};
 use super::headers::{self, NO_MATCH};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, Input, Queueing};
+use crate::pipeline_builder::{AppendBlocks, CHECKSUM, PipelineBuilder, constant, pseudo};
 use crate::reparse::{Emitted, Reparse};
-use crate::weave::{CHECKSUM, Weave, Weaver, constant, pseudo};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ struct Builder<'a> {
     /// The pipes whose ingress and egress are being appended.
     ingress: &'a Pipe,
     egress: &'a Pipe,
-    weaver: Weaver,
+    builder: PipelineBuilder,
     /// The port a packet came in at, and the time.
     came: VarId,
     now_ns: VarId,
@@ -82,7 +82,7 @@ struct Builder<'a> {
     /// The driver has every packet where the control has ended.
     drives_all: bool,
     /// What stands for the fields of the egress header, where egress is the pipeline.
-    told: Vec<(&'static str, VarId)>,
+    tm_metadata: Vec<(&'static str, VarId)>,
     /// What the egress parser is given.
     emitted: Emitted,
     /// Residual checksums of the parser that is being appended.
@@ -90,7 +90,7 @@ struct Builder<'a> {
     /// Numbers on the stacks of parsers' counters.
     levels: HashMap<(ExternId, usize), Level>,
     /// Register actions that the interpreter runs.
-    outsiders: Vec<Arc<Outside>>,
+    fallbacks: Vec<Arc<InterpFallback>>,
     /// Values of the functions of `MathUnit`s.
     units: Vec<Arc<[u64; MAGNITUDES]>>,
     /// Cells that register actions work on now, the innermost last.
@@ -110,16 +110,16 @@ struct Builder<'a> {
 }
 
 impl Deref for Builder<'_> {
-    type Target = Weaver;
+    type Target = PipelineBuilder;
 
-    fn deref(&self) -> &Weaver {
-        &self.weaver
+    fn deref(&self) -> &PipelineBuilder {
+        &self.builder
     }
 }
 
 impl DerefMut for Builder<'_> {
-    fn deref_mut(&mut self) -> &mut Weaver {
-        &mut self.weaver
+    fn deref_mut(&mut self) -> &mut PipelineBuilder {
+        &mut self.builder
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
         builder.finish(inputs)
     })?;
     fused.recirculates = true;
-    // Of ways that the parser cannot be followed, those are left that packets may take.
+    // After folding, only places of unknown parser position that packets may reach are left.
     let lost = exits.lost.map(|why| LeftOut::new("packets that get there", &why));
     fused.left_out.extend(lost);
     // Mirrors, too, go to egress by queues, and so does what was parsed by the driver.
@@ -178,7 +178,7 @@ fn with_requests(
     })
 }
 
-/// What is interpreted where egress is no pipeline.
+/// The part that is interpreted if egress has no pipeline.
 const OF_EGRESS: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
 
 /// The exits that packets may take.
@@ -197,7 +197,7 @@ fn selections(program: &Program) -> Vec<Option<u32>> {
     program.tables.ids().map(of).collect()
 }
 
-impl Weave for Builder<'_> {
+impl AppendBlocks for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let renamed = match self.is_egress {
             true => self.emitted.renaming.inst(kind),
@@ -237,29 +237,29 @@ impl<'a> Builder<'a> {
     fn new(arch: &'a Tna) -> Result<Self, NotCompiled> {
         let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
         let first = arch.first_pipe().ok_or_else(nothing)?;
-        let mut weaver = Weaver::new(arch.program());
-        let (came, now_ns) = (weaver.variable("$came", 9), weaver.variable("$now_ns", 48));
+        let mut builder = PipelineBuilder::new(arch.program());
+        let (came, now_ns) = (builder.variable("$came", 9), builder.variable("$now_ns", 48));
         let words = arch.chip().port_metadata.div_ceil(8);
-        let port_metadata: Vec<VarId> = (0..words).map(|_| weaver.variable("$port_metadata", 64)).collect();
-        let port = weaver.variable("$port", 32);
-        let mut told = |name, width| weaver.variable(name, width);
+        let port_metadata: Vec<VarId> = (0..words).map(|_| builder.variable("$port_metadata", 64)).collect();
+        let port = builder.variable("$port", 32);
+        let mut variable = |name, width| builder.variable(name, width);
         let queueing = Queueing {
-            port: told("$unicast", 16),
+            port: variable("$unicast", 16),
             no_port: NO_PORT,
-            groups: [told("$group", 16), told("$group", 16)],
-            exclude_node: told("$exclude_node", 16),
-            exclude_ports: told("$exclude_ports", 16),
-            rid: told("$rid", 16),
-            queue: told("$queue", 8),
-            class: told("$class", 8),
-            bypasses: told("$bypasses", 1),
-            deflects: told("$deflects", 1),
+            groups: [variable("$group", 16), variable("$group", 16)],
+            exclude_node: variable("$exclude_node", 16),
+            exclude_ports: variable("$exclude_ports", 16),
+            rid: variable("$rid", 16),
+            queue: variable("$queue", 8),
+            class: variable("$class", 8),
+            bypasses: variable("$bypasses", 1),
+            deflects: variable("$deflects", 1),
         };
         Ok(Builder {
             arch,
             ingress: first,
             egress: first,
-            weaver,
+            builder,
             came,
             now_ns,
             port_metadata,
@@ -267,11 +267,11 @@ impl<'a> Builder<'a> {
             queueing,
             queues: false,
             drives_all: false,
-            told: Vec::new(),
+            tm_metadata: Vec::new(),
             emitted: Emitted::default(),
             deposits: Vec::new(),
             levels: HashMap::new(),
-            outsiders: Vec::new(),
+            fallbacks: Vec::new(),
             units: Vec::new(),
             indices: Vec::new(),
             executed: 0,
@@ -288,34 +288,34 @@ impl<'a> Builder<'a> {
         let arch = self.arch;
         let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
         let (pipes, is_egress) = (arch.own_pipes(), self.is_egress);
-        let error_path = self.whole(&pipes);
+        let error_path = self.append_pipeline(&pipes);
         let error_path = match (self.problem.take(), error_path) {
             (Some(problem), _) => return Err(problem),
             (None, path) => path.ok_or_else(nothing)?,
         };
         // No extern touches metadata behind its arguments.
         let is_pure = |_: &Call, _| true;
-        let (outsiders, units) = (self.outsiders, self.units);
-        let mut woven = self
-            .weaver
+        let (fallbacks, units) = (self.fallbacks, self.units);
+        let mut finished = self
+            .builder
             .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
-                calls::call_kind(arch, (&outsiders, &units), is_egress, call, loc)
+                calls::call_kind(arch, (&fallbacks, &units), is_egress, call, loc)
             })?;
-        let exit_of = |block| match &woven.body.blocks[block].terminator {
+        let exit_of = |block| match &finished.body.blocks[block].terminator {
             Terminator::Exit(exit) => Some(*exit),
             _ => None,
         };
-        let taken: HashSet<u32> = reachable(&woven.body).into_iter().filter_map(exit_of).collect();
-        let lost = match taken.contains(&exit::RESTART) && woven.left_out.is_empty() {
+        let taken: HashSet<u32> = reachable(&finished.body).into_iter().filter_map(exit_of).collect();
+        let lost = match taken.contains(&exit::RESTART) && finished.left_out.is_empty() {
             true => Some(self.lost.unwrap_or_else(nothing)),
             false => None,
         };
         let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
         let queueing = self.queueing;
         let ends = calls::ends(arch, &pipes, self.port, &queueing, is_egress);
-        let ordered_tables = woven.program.tables.iter().map(|_| false).collect();
-        woven.table_states = selections(&woven.program);
-        let mut fused = woven.into_fused(ordered_tables, ends, SELECTORS, false);
+        let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
+        finished.table_states = selections(&finished.program);
+        let mut fused = finished.into_fused(ordered_tables, ends, SELECTORS, false);
         fused.queueing = (!is_egress).then_some(queueing);
         Ok((fused, Exits { taken, lost }))
     }
@@ -420,7 +420,7 @@ impl<'a> Builder<'a> {
         let sum = self.temporary(16);
         let has_headers = call.inputs(0).iter().any(|leaf| matches!(leaf, InLeaf::Header(_)));
         self.set(Some(sum), 0);
-        // Code sums headers up where they are valid; the host would have to be told of all.
+        // Code sums only valid headers; the host would need the validity of all of them.
         if has_headers && self.sum_up(sum, call.inputs(0), false, loc).is_some() {
             self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
         } else {
@@ -513,9 +513,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What the driver and the traffic manager do to a packet for one port, of which ingress wants
-    /// nothing else. Goes on
-    /// for one that bypasses egress; gives where others do. Those of groups go to `queued`.
+    /// Appends what the driver and the traffic manager do to a unicast packet without requests. The
+    /// cursor moves to packets that bypass egress; returns the block for the others. Packets for
+    /// multicast groups go to `queued`.
     fn end_of_ingress(&mut self, queued: Option<BlockId>) -> Option<BlockId> {
         self.leave_with_requests();
         let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);

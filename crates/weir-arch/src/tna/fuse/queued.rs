@@ -7,21 +7,21 @@
 use super::super::driver::Tna;
 use super::super::fields::Gress;
 use super::super::headers;
-use super::front::Front;
-use super::ways::Failure;
+use super::dispatch::Failure;
+use super::intrinsic::IntrinsicPrefix;
 use super::{Builder, Exits, exit, with_requests};
 use crate::error::{LeftOut, NotCompiled};
-use crate::fused::{Fused, Input, Told};
-use crate::weave::constant;
+use crate::fused::{EgressMetadata, Fused, Input};
+use crate::pipeline_builder::constant;
 use weir_ir::{BinaryOp, Bits, Operand, Rvalue, Terminator, Type, VarId};
 
 /// Fields of the egress header that the traffic manager knows, with their bits.
-const TOLD: [(&str, u32, Told); 5] = [
-    ("egress_rid", 16, Told::Rid),
-    ("egress_qid", 8, Told::Queue),
-    ("egress_cos", 8, Told::Class),
-    ("egress_rid_first", 1, Told::IsFirstCopy),
-    ("deflection_flag", 1, Told::IsDeflected),
+const METADATA: [(&str, u32, EgressMetadata); 5] = [
+    ("egress_rid", 16, EgressMetadata::Rid),
+    ("egress_qid", 8, EgressMetadata::Queue),
+    ("egress_cos", 8, EgressMetadata::Class),
+    ("egress_rid_first", 1, EgressMetadata::IsFirstCopy),
+    ("deflection_flag", 1, EgressMetadata::IsDeflected),
 ];
 
 /// The pipeline.
@@ -46,21 +46,22 @@ fn make(arch: &Tna, drives_all: bool) -> Result<(Fused, Exits), NotCompiled> {
     let (port, now_ns) = (builder.port, builder.now_ns);
     let length = builder.variable("$length", 16);
     let mut inputs = vec![(port, Input::Port), (now_ns, Input::NowNs), (length, Input::Length)];
-    builder.told = vec![("egress_port", port), ("enq_tstamp", now_ns), ("pkt_length", length)];
-    for (name, width, what) in TOLD {
+    builder.tm_metadata = vec![("egress_port", port), ("enq_tstamp", now_ns), ("pkt_length", length)];
+    for (name, width, what) in METADATA {
         let var = builder.variable("$told", width);
-        inputs.push((var, Input::Told(what)));
-        builder.told.push((name, var));
+        inputs.push((var, Input::FromTrafficManager(what)));
+        builder.tm_metadata.push((name, var));
     }
     builder.finish(inputs)
 }
 
 impl Builder<'_> {
-    /// Tells the traffic manager what ingress wants, and makes the packet.
+    /// Sets the variables for the traffic manager, deparses the packet, and leaves by the queue
+    /// exit.
     pub(super) fn give_to_queue(&mut self) {
         let (tm, to) = (&self.ingress.tm, self.queueing);
         let [first, second] = to.groups;
-        let told = [
+        let assignments = [
             (first, tm.groups[0]),
             (second, tm.groups[1]),
             (to.exclude_node, tm.exclude_node),
@@ -70,7 +71,7 @@ impl Builder<'_> {
             (to.class, tm.class),
             (to.deflects, tm.deflect),
         ];
-        for (to, from) in told {
+        for (to, from) in assignments {
             match from {
                 Some(from) => self.copy(Some(to), from),
                 None => self.set(Some(to), 0),
@@ -92,12 +93,15 @@ impl Builder<'_> {
     }
 
     /// What stands for a field of the egress header.
-    fn told(&self, name: &str) -> Option<VarId> {
-        self.told.iter().find(|(known, _)| *known == name).map(|(_, var)| *var)
+    fn tm_metadata(&self, name: &str) -> Option<VarId> {
+        self.tm_metadata
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, var)| *var)
     }
 
     /// The header in front of egress packets.
-    fn egress_front(&mut self) -> Front {
+    fn egress_front(&mut self) -> IntrinsicPrefix {
         let program = self.arch.program();
         let Some((_, ty)) = program
             .header_types
@@ -105,12 +109,12 @@ impl Builder<'_> {
             .find(|(_, t)| t.name == headers::EGRESS_TYPE)
         else {
             let bits = self.arch.chip().egress_header as u32 * 8;
-            return Front::of(vec![(bits, Operand::Const(Bits::zero(bits)))]);
+            return IntrinsicPrefix::of(vec![(bits, Operand::Const(Bits::zero(bits)))]);
         };
         let mut pieces = Vec::new();
         for field in &ty.fields {
             let Type::Bits(width) = field.ty else { continue };
-            let operand = match self.told(&field.name) {
+            let operand = match self.tm_metadata(&field.name) {
                 Some(from) => {
                     let var = self.temporary(width);
                     self.copy(Some(var), from);
@@ -120,7 +124,7 @@ impl Builder<'_> {
             };
             pieces.push((width, operand));
         }
-        Front::of(pieces)
+        IntrinsicPrefix::of(pieces)
     }
 
     /// Egress of the present pipe, from the traffic manager to the wire.
@@ -131,8 +135,8 @@ impl Builder<'_> {
         failures: &mut Vec<Failure>,
     ) -> Option<()> {
         let gress = &self.egress.egress;
-        let front = self.egress_front();
-        self.parsed_by(&front, which, error, failures)?;
+        let prefix = self.egress_front();
+        self.parsed_by(&prefix, which, error, failures)?;
         self.fill_untaken(gress);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
@@ -156,11 +160,11 @@ impl Builder<'_> {
         self.end(Terminator::Goto(join));
         self.at = absent;
         for (name, field) in &gress.intrinsic.fields {
-            match self.told(name) {
+            match self.tm_metadata(name) {
                 Some(from) => self.copy(Some(*field), from),
                 None => self.set(Some(*field), 0),
             }
         }
-        self.go_to(join);
+        self.jump_to(join);
     }
 }

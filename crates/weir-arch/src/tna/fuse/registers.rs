@@ -6,7 +6,7 @@ use super::super::registers::{Cell, RegisterCall, widths};
 use super::Builder;
 use crate::cells::Cells;
 use crate::load::{argument, number};
-use crate::weave::{Weave, constant};
+use crate::pipeline_builder::{AppendBlocks, constant};
 use std::sync::Arc;
 use weir_ir::{
     Argument, ArgumentValue, BinaryOp, Bits, Call, ExternId, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId,
@@ -25,7 +25,8 @@ fn leaf(operand: Operand) -> ArgumentValue {
     ArgumentValue::In(vec![InLeaf::Value(operand)])
 }
 
-/// A read or a write of one scalar of a cell: the index, what is written, and which scalar it is.
+/// A read or a write of one scalar of a cell: the index, the value written, and the scalar's
+/// number.
 fn reach(
     function: &str,
     register: ExternId,
@@ -69,11 +70,11 @@ impl Builder<'_> {
         is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && is_narrow()
     }
 
-    /// Reads the cell, does what the action says, writes it back. What is more than one cell the
-    /// interpreter does.
+    /// Reads the cell, does what the action says, writes it back. Actions that access
+    /// more than one cell are outlined (`interp_fallback`).
     pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
         let index = match action.cell {
-            _ if !self.is_of_one_cell(action) => return self.outside(action, call, loc),
+            _ if !self.is_of_one_cell(action) => return self.interp_fallback(action, call, loc),
             Cell::At(At::Argument(at)) => call.input(at)?.clone(),
             _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
         };
@@ -158,8 +159,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Where the index may be beyond the register's end, goes on only where it is not, and where it
-    /// is the results are zero; gives where both ways meet.
+    /// Guards an index that may be out of bounds: out of bounds, the results are zero. The cursor
+    /// moves to the block in bounds; returns the block where both paths join.
     fn leave_beyond(
         &mut self,
         action: &RegisterCall,
@@ -182,14 +183,14 @@ impl Builder<'_> {
         let end = Operand::Const(Bits::new(width, size.into()));
         self.assign(is_inside, Rvalue::Binary(BinaryOp::Lt, index.clone(), end));
         let join = self.block();
-        let outside = self.branch(Operand::Var(is_inside));
-        let inside = self.at;
-        self.at = outside;
+        let out_of_bounds = self.branch(Operand::Var(is_inside));
+        let in_bounds = self.at;
+        self.at = out_of_bounds;
         for var in results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         self.end(Terminator::Goto(join));
-        self.at = inside;
+        self.at = in_bounds;
         Some(join)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::externs::{self, Op};
 use super::{Builder, exit};
-use crate::weave::{Weave, constant};
+use crate::pipeline_builder::{AppendBlocks, constant};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
 
@@ -11,7 +11,7 @@ use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, O
 pub(super) struct Deposit {
     /// Where it goes.
     to: Vec<VarId>,
-    /// What is left of the sum without the headers that were extracted since.
+    /// The residual sum: without the headers that were extracted since.
     rest: VarId,
     /// The parser has come by.
     is_open: VarId,
@@ -149,7 +149,7 @@ impl Builder<'_> {
         for deposit in self.deposits.clone() {
             let otherwise = self.branch(Operand::Var(deposit.is_open));
             self.sum_up(deposit.rest, &taken, true, loc)?;
-            self.go_to(otherwise);
+            self.jump_to(otherwise);
         }
         Some(())
     }
@@ -171,12 +171,12 @@ impl Builder<'_> {
         width.is_multiple_of(16).then(|| fields.collect())
     }
 
-    /// What is left of sums is known now.
+    /// Finishes the residual sums.
     pub(super) fn settle_deposits(&mut self) {
         for deposit in self.deposits.clone() {
             let otherwise = self.branch(Operand::Var(deposit.is_open));
             deposit.to.iter().for_each(|to| self.copy(Some(*to), deposit.rest));
-            self.go_to(otherwise);
+            self.jump_to(otherwise);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::externs::Op;
 use super::super::math::MathUnit;
 use super::Builder;
-use crate::weave::{constant, pseudo};
+use crate::pipeline_builder::{constant, pseudo};
 use std::sync::Arc;
 use weir_ir::{Argument, ArgumentValue, BinaryOp, Call, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
 

@@ -5,7 +5,7 @@ use super::super::externs::{self, Op};
 use super::super::runtime::FusedCall;
 use super::{RANDOM, exit};
 use crate::hash::Algorithm;
-use crate::weave::{Pseudo, host};
+use crate::pipeline_builder::{Pseudo, host};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, InLeaf, Loc, Operand, Type};
 

@@ -1,4 +1,4 @@
-//! The ways out of the pipeline.
+//! The exits of v1model's pipeline.
 
 use super::super::driver::{Blocks, V1Model};
 use super::super::externs::{self, Keep, Op};
@@ -6,7 +6,7 @@ use super::super::runtime::FusedCall;
 use super::calls::call_kind;
 use super::exit;
 use crate::driver::DropReason;
-use crate::weave::{Ends, driver, drop, touched, transmit};
+use crate::pipeline_builder::{Ends, driver, drop, touched, transmit};
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::{Call, InstKind, Program, Type, VarId};
@@ -67,7 +67,7 @@ pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[F
     let to_the_end = [blocks.egress, blocks.compute_checksum, blocks.deparser];
     let egress = touched(&arch.program, &to_the_end, kind);
     let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
-    // What goes on runs egress, and the copies that egress makes do so too.
+    // A punted packet runs egress, and so do the copies that egress makes.
     let goes_on = if goes_again(arch) { everything.clone() } else { egress };
     let exits = vec![
         transmit(port),

@@ -1,8 +1,8 @@
 //! v1model's blocks and what the driver does between them, as one pipeline for a compiling engine.
 //!
 //! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is
-//! empty, or dropped. What is rarer leaves it where ingress or egress ends, and [`super::driver`]
-//! goes on from there.
+//! empty, or dropped. Rarer packets are punted where ingress or egress ends, and [`super::driver`]
+//! resumes there.
 
 mod calls;
 mod exits;
@@ -15,7 +15,7 @@ use super::runtime::DROP_PORT;
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::hash::Algorithm;
-use crate::weave::{Appended, CHECKSUM, RANDOM, SUM, Weave, Weaver, constant, pseudo};
+use crate::pipeline_builder::{AppendBlocks, Appended, CHECKSUM, PipelineBuilder, RANDOM, SUM, constant, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::read_by;
@@ -38,7 +38,7 @@ pub(crate) mod exit {
 /// Makes the pipeline's body block by block.
 struct Builder<'a> {
     arch: &'a V1Model,
-    weaver: Weaver,
+    builder: PipelineBuilder,
     special: VarId,
     checksum_error: VarId,
     now_us: VarId,
@@ -47,16 +47,16 @@ struct Builder<'a> {
 }
 
 impl Deref for Builder<'_> {
-    type Target = Weaver;
+    type Target = PipelineBuilder;
 
-    fn deref(&self) -> &Weaver {
-        &self.weaver
+    fn deref(&self) -> &PipelineBuilder {
+        &self.builder
     }
 }
 
 impl DerefMut for Builder<'_> {
-    fn deref_mut(&mut self) -> &mut Weaver {
-        &mut self.weaver
+    fn deref_mut(&mut self) -> &mut PipelineBuilder {
+        &mut self.builder
     }
 }
 
@@ -65,12 +65,12 @@ impl DerefMut for Builder<'_> {
 /// # Errors
 /// Something in it needs the driver at every step.
 pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled> {
-    let mut weaver = Weaver::new(&arch.program);
-    let (special, checksum_error) = (weaver.variable("$special", 1), weaver.variable("$checksum_error", 1));
-    let (now_us, port) = (weaver.variable("$now_us", 64), weaver.variable("$port", 32));
+    let mut builder = PipelineBuilder::new(&arch.program);
+    let (special, checksum_error) = (builder.variable("$special", 1), builder.variable("$checksum_error", 1));
+    let (now_us, port) = (builder.variable("$now_us", 64), builder.variable("$port", 32));
     let mut builder = Builder {
         arch,
-        weaver,
+        builder,
         special,
         checksum_error,
         now_us,
@@ -80,7 +80,7 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled>
     builder.finish(blocks, error_path)
 }
 
-impl Weave for Builder<'_> {
+impl AppendBlocks for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let InstKind::Call(call) = kind else {
             if !matches!(kind, InstKind::Mark(_)) {
@@ -293,7 +293,7 @@ impl Builder<'_> {
         let appended = self.block_of(blocks.parser);
         self.name_endless(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
-        self.parsed(appended.done, appended.rejected, error, fields.parser_error);
+        self.parsed(appended.accepted, appended.rejected, error, fields.parser_error);
         let before = length_is_read.then(|| self.header_bytes(&arch.groups.headers));
         self.block_of(blocks.verify_checksum);
         let checksum_error = self.checksum_error;
@@ -378,21 +378,21 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
-        // No extern touches shared metadata behind its arguments, and whoever compiles the pipeline
-        // goes by `CallKind`: what is known of metadata stays known across calls. Those that keep
-        // variables go on naming them.
+        // No extern touches shared metadata behind its arguments, and compilers of the
+        // pipeline go by `CallKind`: known values of metadata stay known across calls. Calls that
+        // keep variables still name them.
         let is_pure = |call: &Call, loc| {
             !matches!(
                 externs::call_op(&arch.program, call, loc, &arch.externs),
                 Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
             )
         };
-        let woven = self
-            .weaver
+        let finished = self
+            .builder
             .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
                 call_kind(arch, call, loc)
             })?;
-        let ends = ends(arch, blocks, &woven.program, &woven.calls, port);
-        Ok(woven.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
+        let ends = ends(arch, blocks, &finished.program, &finished.calls, port);
+        Ok(finished.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
     }
 }

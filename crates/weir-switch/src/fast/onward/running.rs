@@ -3,7 +3,7 @@
 use super::super::host::Slots;
 use super::super::leaving::values_of;
 use super::super::stage::{Given, Lent, Ran, Stage};
-use super::super::{FastPath, Fate};
+use super::super::{FastPath, Verdict};
 use super::{Packet, Passage};
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
@@ -232,7 +232,7 @@ impl Switch {
     }
 
     /// Runs the continuations of the forwarded packets to their end, and records what became of
-    /// them in their fates.
+    /// them in their verdicts.
     /// `before` is the number of packets that were in the output list already.
     #[cold]
     pub(in crate::fast) fn finish_onward(&mut self, fast: &mut FastPath, before: usize) {
@@ -240,18 +240,18 @@ impl Switch {
         self.forget_onward();
         let mut leaving = std::mem::take(&mut self.onward.leaving);
         let mut ready = self.ready.split_off(before).into_iter();
-        for (of, fate) in self.fates.iter_mut().enumerate() {
-            if let Fate::Copies(count) = *fate {
+        for (of, verdict) in self.verdicts.iter_mut().enumerate() {
+            if let Verdict::Copies(count) = *verdict {
                 let copies = ready.by_ref().take(count as usize);
                 leaving.extend(copies.map(|output| (of, output)));
-                *fate = Fate::Gone;
+                *verdict = Verdict::Gone;
             }
         }
         leaving.sort_by_key(|(of, _)| *of);
         for (of, output) in leaving.drain(..) {
-            match self.fates.get_mut(of) {
-                Some(Fate::Copies(count)) => *count += 1,
-                Some(fate) => *fate = Fate::Copies(1),
+            match self.verdicts.get_mut(of) {
+                Some(Verdict::Copies(count)) => *count += 1,
+                Some(verdict) => *verdict = Verdict::Copies(1),
                 None => {}
             }
             self.ready.push(output);

@@ -1,10 +1,13 @@
-//! One's complement sums as arithmetic: of what is added to a variable, and taken away from it.
+//! Emits incremental one's complement sums (RFC 1071): adding data to a checksum extern's sum, and
+//! subtracting it.
+//!
+//! A sum becomes calls of `Pseudo::Sum` and `Pseudo::Checksum`; `join_sums` merges them later.
 
-use super::{CHECKSUM, SUM, SUM_WIDTH, Weaver, constant, pseudo};
+use super::{CHECKSUM, PipelineBuilder, SUM, SUM_WIDTH, constant, pseudo};
 use weir_ir::{ArgumentValue, Bits, ExternId, InLeaf, Loc, Operand, Rvalue, Terminator, Type, UnaryOp, VarId};
 
-impl Weaver {
-    /// The sum of an instance of a checksum.
+impl PipelineBuilder {
+    /// The variable that holds the sum of a checksum extern's instance.
     pub(crate) fn sum_of(&mut self, instance: ExternId) -> VarId {
         if let Some((_, sum)) = self.sums.iter().find(|(id, _)| *id == instance) {
             return *sum;
@@ -14,14 +17,14 @@ impl Weaver {
         sum
     }
 
-    /// Adds data to a sum of 16 bits, or the complement of each of its words; `None` where it
-    /// depends on the packet which bits make a word.
+    /// Adds data to a 16-bit sum, or subtracts it: `complement` adds the complement of each word.
+    /// `None` if the alignment of the data to 16-bit words depends on the packet.
     pub(crate) fn sum_up(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {
-        // What headers add is summed up before, where they are valid.
+        // Headers are summed first, each in a branch where it is valid.
         let mut parts = vec![InLeaf::Value(Operand::Var(sum))];
         let mut of_headers = None;
         let mut scalars = Vec::new();
-        // Bits so far; `None` after something whose length only the packet knows.
+        // Bits so far; `None` after data of variable length.
         let mut at = Some(0u32);
         for leaf in data {
             let begin = at?;
@@ -52,18 +55,18 @@ impl Weaver {
                     }
                     let sum = pseudo(SUM, Some(ArgumentValue::In(fields)), Some(so_far));
                     self.push(sum, loc);
-                    self.go_to(otherwise);
+                    self.jump_to(otherwise);
                 }
             }
         }
         if complement {
-            // The last word is filled up with zeros before it is inverted.
+            // The last word is padded with zeros before it is inverted.
             let missing = (16 - at? % 16) % 16;
             if missing > 0 {
                 scalars.push(InLeaf::Value(Operand::Const(Bits::ones(missing))));
             }
         }
-        // Before the scalars, which may end with something whose length only the packet knows.
+        // Before the scalars, the last of which may have a variable length.
         parts.extend(of_headers.map(|sum| InLeaf::Value(Operand::Var(sum))));
         parts.extend(scalars);
         let total = self.temporary(16);
@@ -73,15 +76,15 @@ impl Weaver {
         Some(())
     }
 
-    /// A sum of nothing yet.
+    /// A sum with the value 0.
     pub(crate) fn begin_sum(&mut self) -> VarId {
         let sum = self.temporary(SUM_WIDTH);
         self.assign(sum, Rvalue::Use(constant(SUM_WIDTH, 0)));
         sum
     }
 
-    /// Goes on in a block, and from here there.
-    pub(crate) fn go_to(&mut self, to: weir_ir::BlockId) {
+    /// Jumps to a block and moves the cursor there.
+    pub(crate) fn jump_to(&mut self, to: weir_ir::BlockId) {
         self.end(Terminator::Goto(to));
         self.at = to;
     }

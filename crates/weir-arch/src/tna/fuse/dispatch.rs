@@ -1,22 +1,28 @@
-//! The ways of packets by their ports: several pipes, and several parsers of a gress.
+//! Dispatch by port: branches of the fused body for each pipe, and for each parser of a gress.
+//!
+//! Bits 8 and 7 of a packet's port are its pipe. Bits 6 to 2 are its group of four ports in the
+//! pipe, which selects the parser ([`Gress::parser`]). This module emits these switches and appends
+//! ingress and egress for each combination. If egress would have too many branches
+//! ([`MAX_BRANCHES`]), packets leave for the driver.
 
 use super::super::fields::{Gress, Pipe};
-use super::front::Front;
+use super::intrinsic::IntrinsicPrefix;
 use super::{Builder, away, egress};
-use crate::weave::{constant, endless};
+use crate::pipeline_builder::{constant, endless};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 
-/// Ways from an ingress through an egress at most; where there are more the driver does egress.
-const WAYS: usize = 16;
+/// The most branches for egress (pipes of ingress times parsers of egress). If there are more, the
+/// driver does egress.
+const MAX_BRANCHES: usize = 16;
 
-/// Where the packet operations of a parser fail, and the variable that says how.
+/// The error block of a parser, and the variable that holds its error.
 pub(super) struct Failure {
     error: VarId,
     to: BlockId,
 }
 
-/// The parsers of a gress, each with the groups of four ports that it is for.
+/// The parsers of a gress, each with the groups of four ports that it serves.
 fn parsers(gress: &Gress) -> Vec<(usize, Vec<u64>)> {
     let mut all: Vec<(usize, Vec<u64>)> = Vec::new();
     for group in 0..32 {
@@ -29,15 +35,15 @@ fn parsers(gress: &Gress) -> Vec<(usize, Vec<u64>)> {
     all
 }
 
-/// Bits of a port's number that say its pipe, and its group of four in that.
+/// Bits (high, low) of a port's number that hold its pipe, and its group of four ports in the pipe.
 const PIPE: (u32, u32) = (8, 7);
 const GROUP: (u32, u32) = (6, 2);
 
 impl<'a> Builder<'a> {
-    /// A block for each of several ways that bits of a variable choose from; the first where no way
-    /// has their value.
-    fn choose(&mut self, var: VarId, (hi, lo): (u32, u32), ways: &[&[u64]]) -> Vec<BlockId> {
-        if ways.len() < 2 {
+    /// Switches on bits of a variable. Returns a block for each case in `cases`, which lists the
+    /// values of that case. The first case is the default too.
+    fn switch_on(&mut self, var: VarId, (hi, lo): (u32, u32), cases: &[&[u64]]) -> Vec<BlockId> {
+        if cases.len() < 2 {
             return vec![self.at];
         }
         let value = Rvalue::Slice {
@@ -46,13 +52,13 @@ impl<'a> Builder<'a> {
             lo,
         };
         let value = Operand::Var(self.compute(hi - lo + 1, value));
-        let blocks: Vec<BlockId> = ways.iter().map(|_| self.block()).collect();
-        let others = ways.iter().zip(&blocks).skip(1);
-        let cases = others.flat_map(|(values, block)| {
+        let blocks: Vec<BlockId> = cases.iter().map(|_| self.block()).collect();
+        let others = cases.iter().zip(&blocks).skip(1);
+        let targets = others.flat_map(|(values, block)| {
             let bits = |value: &u64| Bits::new(hi - lo + 1, (*value).into());
             values.iter().map(move |value| (bits(value), *block))
         });
-        let cases = cases.collect();
+        let cases = targets.collect();
         self.end(Terminator::Switch {
             value,
             cases,
@@ -61,16 +67,16 @@ impl<'a> Builder<'a> {
         blocks
     }
 
-    /// Everything; gives the body's `on_error` and `error`.
-    pub(super) fn whole(&mut self, pipes: &[(&'a Pipe, Vec<u64>)]) -> Option<(BlockId, VarId)> {
+    /// Appends the whole pipeline. Returns the body's `on_error` and `error`.
+    pub(super) fn append_pipeline(&mut self, pipes: &[(&'a Pipe, Vec<u64>)]) -> Option<(BlockId, VarId)> {
         let gress = |pipe: &'a Pipe| if self.is_egress { &pipe.egress } else { &pipe.ingress };
         let many: usize = pipes.iter().map(|(pipe, _)| parsers(gress(pipe)).len()).sum();
         let (which, error) = (self.variable("$parser", 8), self.variable("$error", 32));
         let mut failures = Vec::new();
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
-        let by = self.by();
+        let port = self.dispatch_port();
         let which_of_many = (many > 1).then_some(which);
-        for (block, (pipe, _)) in self.choose(by, PIPE, &numbers).into_iter().zip(pipes) {
+        for (block, (pipe, _)) in self.switch_on(port, PIPE, &numbers).into_iter().zip(pipes) {
             self.at = block;
             (self.ingress, self.egress) = (pipe, pipe);
             match self.is_egress {
@@ -85,7 +91,7 @@ impl<'a> Builder<'a> {
         self.at = on_error;
         let numbers: Vec<[u64; 1]> = (0..failures.len() as u64).map(|n| [n]).collect();
         let numbers: Vec<&[u64]> = numbers.iter().map(<[u64; 1]>::as_slice).collect();
-        for (block, failure) in self.choose(which, (7, 0), &numbers).into_iter().zip(&failures) {
+        for (block, failure) in self.switch_on(which, (7, 0), &numbers).into_iter().zip(&failures) {
             self.at = block;
             self.copy(Some(failure.error), error);
             self.end(Terminator::Goto(failure.to));
@@ -93,17 +99,16 @@ impl<'a> Builder<'a> {
         Some((on_error, error))
     }
 
-    /// The port by which packets find their pipe and their parser.
-    fn by(&self) -> VarId {
+    /// The port that selects pipe and parser: the received one, or that of egress.
+    fn dispatch_port(&self) -> VarId {
         if self.is_egress { self.port } else { self.came }
     }
 
-    /// The parsers of the present gress behind `front`, and what their outcome leaves. `which` is
-    /// told which parser runs,
-    /// where there are several.
+    /// Appends the parsers of the current gress, which read `prefix` before the packet, and joins
+    /// their ends. If there are several, the number of the one that runs is stored in `which`.
     pub(super) fn parsed_by(
         &mut self,
-        front: &Front,
+        prefix: &IntrinsicPrefix,
         which: Option<VarId>,
         error: VarId,
         failures: &mut Vec<Failure>,
@@ -115,9 +120,9 @@ impl<'a> Builder<'a> {
         let (accepted, rejected) = (self.block(), self.block());
         let all = parsers(gress);
         let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
-        let by = self.by();
+        let port = self.dispatch_port();
         let program = Arc::clone(self.arch.program());
-        for (block, (parser, _)) in self.choose(by, GROUP, &groups).into_iter().zip(&all) {
+        for (block, (parser, _)) in self.switch_on(port, GROUP, &groups).into_iter().zip(&all) {
             self.at = block;
             let body = &program.blocks[*parser].body;
             if let Some(state) = endless(body).first() {
@@ -130,7 +135,7 @@ impl<'a> Builder<'a> {
             self.set(which, failures.len() as u64);
             self.clear_sums(body);
             self.parsing = true;
-            let parsed = self.parser(body, front);
+            let parsed = self.parser(body, prefix);
             self.parsing = false;
             let own = body.error?;
             failures.push(Failure {
@@ -147,7 +152,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Ingress of the present pipe, and what is behind it.
+    /// Appends ingress of the current pipe, and everything behind it.
     fn ingress(
         &mut self,
         pipes: &[(&'a Pipe, Vec<u64>)],
@@ -156,9 +161,9 @@ impl<'a> Builder<'a> {
         failures: &mut Vec<Failure>,
     ) -> Option<()> {
         let gress = &self.ingress.ingress;
-        let front = Front::new(self.came, self.now_ns, &self.port_metadata);
-        self.parsed_by(&front, which, error, failures)?;
-        self.fill_front(gress);
+        let prefix = IntrinsicPrefix::new(self.came, self.now_ns, &self.port_metadata);
+        self.parsed_by(&prefix, which, error, failures)?;
+        self.fill_intrinsic(gress);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
         self.block_of(gress.control);
@@ -177,8 +182,8 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Gives the control the fields of the intrinsic header where its parser has not taken it.
-    fn fill_front(&mut self, gress: &Gress) {
+    /// Sets the fields of the intrinsic header for the control if the parser has not extracted it.
+    fn fill_intrinsic(&mut self, gress: &Gress) {
         let Some(valid) = gress.intrinsic.valid else { return };
         let taken = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
         let absent = self.branch(Operand::Var(taken));
@@ -193,26 +198,26 @@ impl<'a> Builder<'a> {
                 _ => self.set(Some(*field), 0),
             }
         }
-        self.go_to(join);
+        self.jump_to(join);
     }
 
-    /// Egress of a packet from the present pipe, by the port that it goes to.
+    /// Appends egress for a packet from the current pipe, dispatched by its egress port.
     fn egresses(&mut self, pipes: &[(&'a Pipe, Vec<u64>)], queued: Option<BlockId>) -> Option<()> {
-        let ways: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.egress).len()).sum();
-        if ways * pipes.len() > WAYS {
+        let branches: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.egress).len()).sum();
+        if branches * pipes.len() > MAX_BRANCHES {
             self.end(away(queued));
             return Some(());
         }
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
         let port = self.port;
-        for (block, (pipe, _)) in self.choose(port, PIPE, &numbers).into_iter().zip(pipes) {
+        for (block, (pipe, _)) in self.switch_on(port, PIPE, &numbers).into_iter().zip(pipes) {
             self.at = block;
             self.egress = pipe;
             let all = parsers(&pipe.egress);
             let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
-            for (block, (parser, _)) in self.choose(port, GROUP, &groups).into_iter().zip(&all) {
+            for (block, (parser, _)) in self.switch_on(port, GROUP, &groups).into_iter().zip(&all) {
                 self.at = block;
-                match egress::plan(self.arch, self.ingress, pipe, *parser, queued, &mut self.weaver) {
+                match egress::plan(self.arch, self.ingress, pipe, *parser, queued, &mut self.builder) {
                     Some((intrinsic, emitted)) => {
                         self.emitted = emitted;
                         self.egress(&intrinsic, *parser)?;

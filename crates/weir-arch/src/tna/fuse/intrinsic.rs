@@ -1,46 +1,51 @@
-//! The ingress parser without what stands in front of packets: compiled code is given the packet
-//! alone.
+//! Runs a TNA parser, at compile time, over the intrinsic metadata that precedes each packet.
+//!
+//! On the chip a parser reads the intrinsic header and the port's metadata before the packet.
+//! Compiled code receives the packet alone. Each parser state is therefore specialised by how many
+//! bits of the prefix it has consumed ([`ParserPosition`]): extracts from the prefix become copies
+//! of variables, and those behind it stay extracts. Where the position in the prefix is not known
+//! at compile time, the packet leaves by the restart exit.
 
 use super::counters::Depths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
-use crate::weave::{Weave, constant};
+use crate::pipeline_builder::{AppendBlocks, constant};
 use std::collections::BTreeMap;
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
 /// Bits of the intrinsic header.
 const HEADER: u32 = 64;
 
-/// Bits of the words that the port's metadata is given in.
+/// Width of the variables that hold the port's metadata, in bits.
 const WORD: u32 = 64;
 
-/// What is in front of a packet: where from, how many bits, and what.
+/// The intrinsic metadata before a packet. Each piece is its first bit, its width and its value.
 #[derive(Debug, Clone)]
-pub(super) struct Front {
+pub(super) struct IntrinsicPrefix {
     pieces: Vec<(u32, u32, Operand)>,
-    /// Bits in all.
+    /// Length in bits.
     length: u32,
 }
 
-/// Where the parser's ways end.
+/// The blocks behind a parser.
 pub(super) struct Parsed {
     pub accepted: BlockId,
     pub rejected: BlockId,
     pub on_error: BlockId,
 }
 
-impl Front {
+impl IntrinsicPrefix {
     /// Consecutive pieces, each with its width in bits.
     pub(super) fn of(pieces: Vec<(u32, Operand)>) -> Self {
-        let mut front = Front {
+        let mut prefix = IntrinsicPrefix {
             pieces: Vec::new(),
             length: 0,
         };
         for (width, operand) in pieces {
-            front.pieces.push((front.length, width, operand));
-            front.length += width;
+            prefix.pieces.push((prefix.length, width, operand));
+            prefix.length += width;
         }
-        front
+        prefix
     }
 
     /// The intrinsic header of a packet that came in at a port, and the words of the port's
@@ -57,64 +62,64 @@ impl Front {
         ];
         let words = port_metadata.iter().zip((HEADER..).step_by(WORD as usize));
         pieces.extend(words.map(|(word, at)| (at, WORD, Operand::Var(*word))));
-        Front {
+        IntrinsicPrefix {
             pieces,
             length: HEADER + port_metadata.len() as u32 * WORD,
         }
     }
 }
 
-/// How far a parser is: its block, how many bits in front of the packet were taken, and how deep
-/// the stacks of its counters are.
+/// A position of a parser: its block, how many bits of the prefix were consumed, and the depths of
+/// its counters' stacks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ParserPosition {
     block: BlockId,
     taken: u32,
     depths: Depths,
 }
 
-/// The parser in the making: its basic blocks by how far it is before them.
-struct Walk<'a> {
+/// A parser being specialised: the blocks made so far, by the position before them.
+struct ParserWalk<'a> {
     body: &'a Body,
-    front: &'a Front,
-    made: BTreeMap<Place, BlockId>,
-    waiting: Vec<Place>,
+    prefix: &'a IntrinsicPrefix,
+    made: BTreeMap<ParserPosition, BlockId>,
+    waiting: Vec<ParserPosition>,
     parsed: Parsed,
     counts: bool,
 }
 
 impl Builder<'_> {
-    /// Appends the parser. Where it reads what only the control plane knows, or at no known place,
-    /// it leaves by the exit for what cannot be followed.
-    pub(super) fn parser(&mut self, body: &Body, front: &Front) -> Parsed {
+    /// Appends the parser. Where its position is unknown, or it reads prefix bits that are unknown,
+    /// the packet leaves by [`exit::RESTART`].
+    pub(super) fn parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> Parsed {
         let parsed = Parsed {
             accepted: self.block(),
             rejected: self.block(),
             on_error: self.at,
         };
         self.find_deposits(body);
-        let mut walk = Walk {
+        let mut walk = ParserWalk {
             body,
-            front,
+            prefix,
             made: BTreeMap::new(),
             waiting: Vec::new(),
             parsed,
             counts: self.counts(body),
         };
-        let place = |block, taken| Place {
+        let position = |block, taken| ParserPosition {
             block,
             taken,
             depths: Depths::default(),
         };
-        let start = self.point(&mut walk, place(BlockId::new(0), 0));
+        let start = self.block_at(&mut walk, position(BlockId::new(0), 0));
         self.end(Terminator::Goto(start));
         walk.parsed.on_error = match body.on_error {
-            // Nothing fails in front of the packet.
-            Some(block) => self.point(&mut walk, place(block, front.length)),
+            // No operation fails within the prefix.
+            Some(block) => self.block_at(&mut walk, position(block, prefix.length)),
             None => walk.parsed.rejected,
         };
-        while let Some(place) = walk.waiting.pop() {
-            self.parser_block(&mut walk, place);
+        while let Some(position) = walk.waiting.pop() {
+            self.parser_block(&mut walk, position);
         }
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
             let before = std::mem::replace(end, self.block());
@@ -128,27 +133,30 @@ impl Builder<'_> {
         walk.parsed
     }
 
-    fn point(&mut self, walk: &mut Walk<'_>, place: Place) -> BlockId {
-        if let Some(made) = walk.made.get(&place) {
+    fn block_at(&mut self, walk: &mut ParserWalk<'_>, position: ParserPosition) -> BlockId {
+        if let Some(made) = walk.made.get(&position) {
             return *made;
         }
         let made = self.block();
-        walk.made.insert(place.clone(), made);
-        walk.waiting.push(place);
+        walk.made.insert(position.clone(), made);
+        walk.waiting.push(position);
         made
     }
 
-    fn parser_block(&mut self, walk: &mut Walk<'_>, mut place: Place) {
-        let source = &walk.body.blocks[place.block];
-        self.at = walk.made[&place];
+    fn parser_block(&mut self, walk: &mut ParserWalk<'_>, mut position: ParserPosition) {
+        let source = &walk.body.blocks[position.block];
+        self.at = walk.made[&position];
         let at = self.at;
         self.blocks[at].loc = source.loc;
         if walk.counts {
-            // Who runs a loop that takes nothing must see that it is a parser's.
+            // Engines recognise a parser's loop that consumes no bits by its state name.
             self.blocks[at].state.clone_from(&source.state);
         }
         for inst in &source.insts {
-            if self.parser_inst(&inst.kind, inst.loc, &mut place, walk.front).is_none() {
+            if self
+                .parser_inst(&inst.kind, inst.loc, &mut position, walk.prefix)
+                .is_none()
+            {
                 self.note_lost(inst.loc);
                 return self.end(Terminator::Exit(exit::RESTART));
             }
@@ -159,8 +167,11 @@ impl Builder<'_> {
             other => {
                 let mut other = other.clone();
                 other.map_targets(|block| {
-                    let place = Place { block, ..place.clone() };
-                    self.point(walk, place)
+                    let position = ParserPosition {
+                        block,
+                        ..position.clone()
+                    };
+                    self.block_at(walk, position)
                 });
                 other
             }
@@ -168,7 +179,7 @@ impl Builder<'_> {
         self.end(terminator);
     }
 
-    /// Notes where the parser cannot be followed.
+    /// Notes the first place at which the parser's position is unknown.
     pub(super) fn note_lost(&mut self, loc: Loc) {
         let problem =
             "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
@@ -176,44 +187,49 @@ impl Builder<'_> {
         self.lost.get_or_insert_with(|| NotCompiled::new(program, loc, problem));
     }
 
-    /// Appends an instruction, after which the parser is further; `None` where that cannot be
-    /// known.
-    fn parser_inst(&mut self, kind: &InstKind, loc: Loc, place: &mut Place, front: &Front) -> Option<()> {
+    /// Appends an instruction and advances `position`; `None` where the new position is unknown.
+    fn parser_inst(
+        &mut self,
+        kind: &InstKind,
+        loc: Loc,
+        position: &mut ParserPosition,
+        prefix: &IntrinsicPrefix,
+    ) -> Option<()> {
         if let InstKind::Call(call) = kind {
-            if let Some(done) = self.counter(call, &mut place.depths, loc) {
+            if let Some(done) = self.counter(call, &mut position.depths, loc) {
                 self.check(done, call, loc);
                 return Some(());
             }
             if call.instance.is_none() && call.function == "port_metadata_unpack" {
-                return self.unpack(call, place, front);
+                return self.unpack(call, position, prefix);
             }
-            if let Some(done) = self.deposit(call, place.taken >= front.length, loc) {
+            if let Some(done) = self.deposit(call, position.taken >= prefix.length, loc) {
                 self.check(done, call, loc);
                 return Some(());
             }
         }
-        if place.taken >= front.length {
+        if position.taken >= prefix.length {
             return self.packet_inst(kind, loc);
         }
         match kind {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
-            } => place.taken = self.extract_front(*header, place.taken, front)?,
+            } => position.taken = self.extract_prefix(*header, position.taken, prefix)?,
             InstKind::Lookahead { dst, offset } => {
-                let value = self.front_bits(front, place.taken.checked_add(*offset)?, self.width(*dst))?;
+                let value = self.prefix_bits(prefix, position.taken.checked_add(*offset)?, self.width(*dst))?;
                 self.assign(*dst, Rvalue::Use(value));
             }
             InstKind::Advance {
                 bits: Operand::Const(bits),
             } => {
-                let end = place.taken.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
-                if end > front.length {
-                    let rest = Bits::new(bits.width(), (end - front.length).into());
+                let end = position.taken.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
+                if end > prefix.length {
+                    let rest = Bits::new(bits.width(), (end - prefix.length).into());
                     let bits = Operand::Const(rest);
                     self.push(InstKind::Advance { bits }, loc);
                 }
-                place.taken = end.min(front.length);
+                position.taken = end.min(prefix.length);
             }
             InstKind::Extract { .. } | InstKind::Advance { .. } | InstKind::PacketLength { .. } => return None,
             _ => self.instruction(kind, loc),
@@ -221,14 +237,14 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Bits of what is in front.
-    fn front_bits(&mut self, front: &Front, at: u32, width: u32) -> Option<Operand> {
+    /// Bits of the prefix; `None` beyond its end.
+    fn prefix_bits(&mut self, prefix: &IntrinsicPrefix, at: u32, width: u32) -> Option<Operand> {
         let end = at.checked_add(width)?;
-        if end > front.length {
+        if end > prefix.length {
             return None;
         }
         let mut whole: Option<(Operand, u32)> = None;
-        for (from, bits, operand) in &front.pieces {
+        for (from, bits, operand) in &prefix.pieces {
             let (first, last) = (at.max(*from), end.min(from + bits));
             if first >= last {
                 continue;
@@ -253,7 +269,7 @@ impl Builder<'_> {
         whole.map(|(operand, _)| operand)
     }
 
-    fn extract_front(&mut self, header: HeaderId, taken: u32, front: &Front) -> Option<u32> {
+    fn extract_prefix(&mut self, header: HeaderId, taken: u32, prefix: &IntrinsicPrefix) -> Option<u32> {
         let (valid, fields) = {
             let header = self.header(header);
             (header.valid, header.fields.clone())
@@ -261,7 +277,7 @@ impl Builder<'_> {
         let mut at = taken;
         for field in fields {
             let width = self.width(field);
-            let value = self.front_bits(front, at, width)?;
+            let value = self.prefix_bits(prefix, at, width)?;
             self.assign(field, Rvalue::Use(value));
             at += width;
         }
@@ -269,16 +285,16 @@ impl Builder<'_> {
         Some(at)
     }
 
-    /// `port_metadata_unpack`: goes on behind the metadata, whatever is read of it.
-    fn unpack(&mut self, call: &Call, place: &mut Place, front: &Front) -> Option<()> {
-        let mut at = place.taken;
+    /// `port_metadata_unpack`: consumes all port metadata, whatever it reads of it.
+    fn unpack(&mut self, call: &Call, position: &mut ParserPosition, prefix: &IntrinsicPrefix) -> Option<()> {
+        let mut at = position.taken;
         for &result in &call.results {
             let width = self.width(result);
-            let value = self.front_bits(front, at, width)?;
+            let value = self.prefix_bits(prefix, at, width)?;
             self.assign(result, Rvalue::Use(value));
             at += width;
         }
-        let end = place.taken + (front.length - HEADER);
-        (end <= front.length).then(|| place.taken = end)
+        let end = position.taken + (prefix.length - HEADER);
+        (end <= prefix.length).then(|| position.taken = end)
     }
 }

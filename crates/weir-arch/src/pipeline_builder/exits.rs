@@ -7,13 +7,13 @@ use weir_ir::pipeline::{Exit, Touched};
 
 /// The exits of a pipeline.
 pub(crate) struct Ends {
-    /// By number, with what they mean.
+    /// Exits by number, each with its meaning for the driver.
     pub exits: Vec<(Exit, FusedExit)>,
     pub overrun: u32,
     pub restart: u32,
 }
 
-/// The packet, as the deparser made it, leaves by the port that a variable holds.
+/// Transmits the deparsed packet by the port that a variable holds.
 pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
     let exit = Exit {
         name: "transmit",
@@ -24,14 +24,14 @@ pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
     (exit, FusedExit::Transmit(port))
 }
 
-/// The same, after its port has done something to it.
+/// As [`transmit`], after the driver has finished the packet for its port.
 pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
     let (exit, _) = transmit(port);
     let exit = Exit { name: "finish", ..exit };
     (exit, FusedExit::Finish(port))
 }
 
-/// The same, to a port that leads back to ingress.
+/// As [`transmit`], to a port that leads back to ingress.
 pub(crate) fn recirculate(port: VarId) -> (Exit, FusedExit) {
     let (exit, _) = transmit(port);
     let exit = Exit {
@@ -41,8 +41,8 @@ pub(crate) fn recirculate(port: VarId) -> (Exit, FusedExit) {
     (exit, FusedExit::Recirculate(port))
 }
 
-/// The packet, as the ingress deparser made it, goes to the traffic manager, which reads these
-/// variables.
+/// Hands the packet, as the ingress deparser built it, to the traffic manager, which reads the
+/// `live` variables.
 pub(crate) fn queue(live: Vec<VarId>) -> (Exit, FusedExit) {
     let exit = Exit {
         name: "queue",
@@ -64,7 +64,8 @@ pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) 
     (exit, FusedExit::Drop(reason))
 }
 
-/// The exit to the driver: it receives variables and touches what else the pipeline touches.
+/// Punts to the driver, which receives the `live` variables and accesses the tables and state in
+/// `touches`.
 pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
     let exit = Exit {
         name,

@@ -1,14 +1,13 @@
-//! Sums that follow each other become one, where folding paths has shown that nothing is between
-//! them.
+//! Merges consecutive sums of a block into one, after paths were folded.
 //!
-//! The sum of what headers add is made header by header, as it depends on the packet which of them
-//! are valid. Of those that certainly are, an engine sums up all fields together: it folds the sum
-//! and turns its bytes round once.
+//! A sum over headers is emitted header by header, because each may be invalid. Where several
+//! headers are certainly valid, one call over all their fields is cheaper: the engine folds the
+//! carries and swaps the bytes once.
 
 use super::{CHECKSUM, SUM, SUM_WIDTH};
 use weir_ir::{ArgumentValue, BlockId, Body, Call, Header, InLeaf, Inst, InstKind, Operand, Program, Type, VarId};
 
-/// Joins the sums of a body.
+/// Merges the sums of a body.
 pub(super) fn join_sums(program: &Program, body: &mut Body) {
     let ids: Vec<BlockId> = body.blocks.ids().collect();
     for id in ids {
@@ -29,7 +28,7 @@ pub(super) fn join_sums(program: &Program, body: &mut Body) {
     }
 }
 
-/// The call, if it is of a sum or a checksum.
+/// The call, if it is a `Sum` or a `Checksum`.
 fn as_sum(inst: &Inst) -> Option<&Call> {
     match &inst.kind {
         InstKind::Call(call) if call.instance.is_none() && [SUM, CHECKSUM].contains(&call.function.as_str()) => {
@@ -47,7 +46,7 @@ fn as_sum_mut(inst: &mut Inst) -> Option<&mut weir_ir::Argument> {
     }
 }
 
-/// Bits of something that is summed up; `None` where the packet says how many.
+/// The width of a summand in bits; `None` if it is variable.
 fn width(program: &Program, leaf: &InLeaf) -> Option<u32> {
     match leaf {
         InLeaf::Value(Operand::Const(c)) => Some(c.width()),
@@ -59,8 +58,8 @@ fn width(program: &Program, leaf: &InLeaf) -> Option<u32> {
     }
 }
 
-/// Leaves out a sum of nothing yet at the beginning. Other zeros stay: whoever compares what is
-/// summed up with what was before finds each field at its place.
+/// Removes an initial sum of 0 from a call's summands. Other zeros stay: incremental updates
+/// compare the summands position by position with those of an earlier sum.
 fn without_empty_sum(program: &Program, inst: &mut Inst) {
     let Some(argument) = as_sum_mut(inst) else { return };
     let ArgumentValue::In(leaves) = &mut argument.value else {
@@ -75,8 +74,8 @@ fn without_empty_sum(program: &Program, inst: &mut Inst) {
     }
 }
 
-/// Where the sum that an instruction makes is summed up further and read nowhere else: the
-/// instruction that does, and what it sums up then.
+/// The later instruction of the block that adds to the sum computed at `at`, if nothing else reads
+/// that sum; and the summands of both.
 fn next_sum(program: &Program, body: &Body, id: BlockId, at: usize) -> Option<(usize, Vec<InLeaf>)> {
     let insts = &body.blocks[id].insts;
     let call = as_sum(&insts[at]).filter(|call| call.function == SUM)?;
@@ -117,8 +116,8 @@ fn variable(leaf: &InLeaf) -> Option<VarId> {
     }
 }
 
-/// Where in what a call sums up a variable is, if it begins at a 16-bit word and is as many of
-/// them.
+/// The position of a variable among a call's summands, if it begins at a 16-bit word and is whole
+/// words wide.
 fn position_of_word(program: &Program, call: &Call, var: VarId) -> Option<usize> {
     let mut at = 0u32;
     for (position, leaf) in call.inputs(0).iter().enumerate() {
@@ -137,7 +136,7 @@ fn read_by(headers: &weir_ir::Arena<Header>, inst: &Inst, var: VarId) -> usize {
     times
 }
 
-/// Whether a variable may be read from an instruction of a block on before it is written.
+/// Whether a variable is live at an instruction of a block.
 fn is_read(program: &Program, body: &Body, id: BlockId, from: usize, var: VarId) -> bool {
     let mut seen = vec![false; body.blocks.len()];
     let mut work = vec![(id, from)];

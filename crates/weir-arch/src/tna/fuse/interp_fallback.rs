@@ -1,5 +1,9 @@
-//! Register actions that are more than one cell read and written: the interpreter runs them for
-//! compiled code, on what they see of the packet.
+//! Register actions that do more than read and write one cell: outlined calls, which the
+//! interpreter runs for compiled code.
+//!
+//! The call passes the variables that the action's methods read, and takes back those that they
+//! write. An action that accesses other state than its own register is refused: such a call could
+//! not be kept in order by one state number.
 
 use super::super::driver::Tna;
 use super::super::externs::{self, Op};
@@ -16,30 +20,29 @@ use weir_ir::pipeline::CallKind;
 use weir_ir::{Argument, ArgumentValue, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Type, VarId};
 
 /// The call that stands for such an action. Its last three arguments are the action's number among
-/// those of the pipeline, what the action reads and what it writes besides its own value and
-/// results.
-pub(super) const OUTSIDE: &str = "$action";
+/// those of the pipeline, the variables that it reads, and those that it writes besides its value
+/// and results.
+pub(super) const FALLBACK: &str = "$action";
 
 /// An action that the interpreter runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Outside {
+pub(crate) struct InterpFallback {
     action: Arc<RegisterCall>,
     reads: Vec<VarId>,
     writes: Vec<VarId>,
 }
 
-/// What the methods of an action come to.
+/// The variables and state that an action's methods access.
 #[derive(Default)]
-struct Seen {
+struct Accesses {
     reads: BTreeSet<VarId>,
     writes: BTreeSet<VarId>,
-    /// State besides the action's register.
+    /// Whether they access state other than the action's register.
     others: bool,
 }
 
-impl Seen {
-    /// Adds the methods of an action; `None` where there is something in them that cannot be handed
-    /// over.
+impl Accesses {
+    /// Adds the methods of an action; `None` if they contain a call that cannot be outlined.
     fn action(&mut self, program: &Program, action: &RegisterCall, register: ExternId) -> Option<()> {
         // No action executes itself, nor one that would execute it.
         self.others |= action.register != register;
@@ -74,26 +77,26 @@ impl Seen {
 }
 
 impl Builder<'_> {
-    /// A call that has the interpreter run an action.
-    pub(super) fn outside(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
+    /// Appends a call by which the interpreter runs an action.
+    pub(super) fn interp_fallback(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
         let program = Arc::clone(self.arch.program());
-        let mut seen = Seen::default();
-        seen.action(&program, action, action.register)?;
-        if seen.others {
+        let mut accesses = Accesses::default();
+        accesses.action(&program, action, action.register)?;
+        if accesses.others {
             self.refuse(
                 loc,
                 "a register action that uses another register has no compiled form here",
             );
             return None;
         }
-        let reads: Vec<VarId> = seen.reads.difference(&seen.writes).copied().collect();
-        let writes: Vec<VarId> = seen.writes.into_iter().collect();
+        let reads: Vec<VarId> = accesses.reads.difference(&accesses.writes).copied().collect();
+        let writes: Vec<VarId> = accesses.writes.into_iter().collect();
         let is_plain = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
         if !reads.iter().chain(&writes).all(is_plain) {
             return None;
         }
-        let number = crate::weave::constant(32, self.outsiders.len() as u64);
-        self.outsiders.push(Arc::new(Outside {
+        let number = crate::pipeline_builder::constant(32, self.fallbacks.len() as u64);
+        self.fallbacks.push(Arc::new(InterpFallback {
             action: Arc::clone(action),
             reads: reads.clone(),
             writes: writes.clone(),
@@ -105,7 +108,7 @@ impl Builder<'_> {
         let leaf = |var: VarId| InLeaf::Value(Operand::Var(var));
         let mut stands_for = call.clone();
         stands_for.instance = Some(action.register);
-        OUTSIDE.clone_into(&mut stands_for.function);
+        FALLBACK.clone_into(&mut stands_for.function);
         stands_for.arguments.extend([
             passed(ArgumentValue::In(vec![InLeaf::Value(number)])),
             passed(ArgumentValue::In(reads.into_iter().map(leaf).collect())),
@@ -121,21 +124,21 @@ impl Builder<'_> {
     }
 }
 
-/// The action that a call stands for, and what engines are told of it.
-pub(super) fn kind_of(outsiders: &[Arc<Outside>], call: &Call) -> Option<(Arc<Outside>, CallKind)> {
+/// The action that a call stands for, and the call's description for engines.
+pub(super) fn kind_of(fallbacks: &[Arc<InterpFallback>], call: &Call) -> Option<(Arc<InterpFallback>, CallKind)> {
     let number = call.constant_input(call.arguments.len().checked_sub(3)?)?;
-    let outside = outsiders.get(usize::try_from(number).ok()?)?;
+    let fallback = fallbacks.get(usize::try_from(number).ok()?)?;
     let kind = CallKind::Host {
         reads: Vec::new(),
         writes: Vec::new(),
-        state: Some(outside.action.register.index() as u32),
+        state: Some(fallback.action.register.index() as u32),
         abort: Some(exit::OVERRUN),
     };
-    Some((Arc::clone(outside), kind))
+    Some((Arc::clone(fallback), kind))
 }
 
-impl Outside {
-    /// Runs the action. Whether the packet goes on.
+impl InterpFallback {
+    /// Runs the action. Returns whether the packet continues.
     pub(crate) fn perform(&self, arch: &Tna, env: &mut Env<'_>, bytes: u64, call: FusedArguments<'_>) -> bool {
         let Some(pipe) = arch.first_pipe() else { return true };
         let mut packet = PacketState::new(arch.program(), Vec::new());

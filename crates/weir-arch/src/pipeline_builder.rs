@@ -1,4 +1,10 @@
-//! What architectures use to make one body of their blocks and of what they do between them.
+//! Builds the fused body of an architecture: its blocks, and what it does between them, as one
+//! control-flow graph ([`PipelineBuilder`]).
+//!
+//! An architecture's `fuse` module appends the program's blocks ([`AppendBlocks`]) and emits
+//! instructions between them. [`PipelineBuilder::finish`] folds the body, classifies the calls that
+//! are left ([`CallKind`]), and gives a [`FinishedPipeline`]. Code generation is weir-jit's; which
+//! blocks run in which order is the architecture's choice.
 
 mod exits;
 mod join_sums;
@@ -26,35 +32,35 @@ pub(crate) use exits::{Ends, driver, drop, finish, queue, recirculate, transmit}
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
 /// The call that is [`Pseudo::Sum`].
 pub(crate) const SUM: &str = "$internet_sum";
-/// Bits of a sum that more is added to: whole words, so that what comes after it lies in the words
-/// of the sum as it did.
+/// Width of a sum that is an operand of a further sum: whole 16-bit words, so that the operands
+/// behind it keep their alignment to words.
 pub(crate) const SUM_WIDTH: u32 = 64;
 
-/// State of the generator of random numbers, for the order of calls.
+/// The state number of the random generator, by which calls are kept in order.
 pub(crate) const RANDOM: u32 = u32::MAX;
 
 pub(crate) fn constant(width: u32, value: u64) -> Operand {
     Operand::Const(Bits::new(width, value.into()))
 }
 
-/// A body in the making.
-pub(crate) struct Weaver {
-    /// The program, with the variables that the body has besides.
+/// A body under construction, with a cursor at which instructions are appended.
+pub(crate) struct PipelineBuilder {
+    /// The program, and the variables that were added for the body.
     pub program: Program,
     pub blocks: Arena<BasicBlock>,
-    /// Where instructions go now.
+    /// The block to which instructions are appended: the cursor.
     pub at: BlockId,
-    /// Sums of instances of the architecture's checksums.
+    /// Running sums of the architecture's checksum externs, by instance.
     pub sums: Vec<(ExternId, VarId)>,
 }
 
-/// A block of the program in the body.
+/// A parser, control or deparser of the program that was appended to the body.
 pub(crate) struct Appended {
-    /// Where each of its basic blocks is.
-    pub first: Vec<BlockId>,
-    /// Where its ways end with accept or return.
-    pub done: BlockId,
-    /// Where they end with reject.
+    /// The body's block for each of its basic blocks, by number.
+    pub blocks: Vec<BlockId>,
+    /// The block behind accept and return.
+    pub accepted: BlockId,
+    /// The block behind reject.
     pub rejected: BlockId,
     pub on_error: Option<BlockId>,
 }
@@ -68,12 +74,12 @@ fn empty() -> BasicBlock {
     }
 }
 
-impl Weaver {
+impl PipelineBuilder {
     /// An empty body for a program.
     pub(crate) fn new(program: &Program) -> Self {
         let mut blocks = Arena::default();
         let at = blocks.push(empty());
-        Weaver {
+        PipelineBuilder {
             program: program.clone(),
             blocks,
             at,
@@ -145,8 +151,8 @@ impl Weaver {
         }
     }
 
-    /// Goes on in a new block where the condition holds, and in another one where not; gives that
-    /// one.
+    /// Branches on a condition. The cursor moves to the block where it holds; returns the block
+    /// where it does not.
     pub(crate) fn branch(&mut self, condition: Operand) -> BlockId {
         let (then, otherwise) = (self.block(), self.block());
         self.end(Terminator::Branch {
@@ -158,7 +164,8 @@ impl Weaver {
         otherwise
     }
 
-    /// Leaves by an exit where the condition holds; goes on in a new block otherwise.
+    /// Leaves by an exit where the condition holds. The cursor moves to the block where it does
+    /// not.
     pub(crate) fn leave_if(&mut self, condition: VarId, exit: u32) {
         let on = self.branch(Operand::Var(condition));
         self.end(Terminator::Exit(exit));
@@ -171,28 +178,29 @@ impl Weaver {
         result
     }
 
-    /// Room for a body of the program. Whoever fills it goes on at [`Appended::done`].
+    /// Reserves blocks for a body of the program. The caller fills them, then moves the cursor to
+    /// [`Appended::accepted`].
     pub(crate) fn reserve(&mut self, body: &Body) -> Appended {
-        let first: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
-        let (done, rejected) = (self.block(), self.block());
-        let start = first.first().copied().unwrap_or(done);
+        let blocks: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
+        let (accepted, rejected) = (self.block(), self.block());
+        let start = blocks.first().copied().unwrap_or(accepted);
         self.end(Terminator::Goto(start));
         Appended {
-            on_error: body.on_error.map(|b| first[b.index()]),
-            first,
-            done,
+            on_error: body.on_error.map(|b| blocks[b.index()]),
+            blocks,
+            accepted,
             rejected,
         }
     }
 
-    /// The end of a basic block of a body that room was made for.
+    /// Terminates a basic block of a reserved body, with its targets mapped to the reserved blocks.
     pub(crate) fn close(&mut self, appended: &Appended, terminator: &Terminator, loc: Loc) {
         let terminator = match terminator {
-            Terminator::Accept | Terminator::Return => Terminator::Goto(appended.done),
+            Terminator::Accept | Terminator::Return => Terminator::Goto(appended.accepted),
             Terminator::Reject => Terminator::Goto(appended.rejected),
             other => {
                 let mut other = other.clone();
-                other.map_targets(|b| appended.first[b.index()]);
+                other.map_targets(|b| appended.blocks[b.index()]);
                 other
             }
         };
@@ -200,17 +208,17 @@ impl Weaver {
         self.blocks[self.at].loc = loc;
     }
 
-    /// Parser states from which there is no way out stay states: who runs them ends with an
-    /// error of the parser, and cannot tell by anything else that they belong to one.
+    /// Names parser states that never lead to accept or reject ([`endless`]). An engine that runs
+    /// them ends with a parser error, and knows by the name alone that the block is a parser's.
     pub(crate) fn name_endless(&mut self, parser: &Body, appended: &Appended) {
         for id in endless(parser) {
             let state = parser.blocks[id].state.clone().unwrap_or_default();
-            self.blocks[appended.first[id.index()]].state = Some(state);
+            self.blocks[appended.blocks[id.index()]].state = Some(state);
         }
     }
 
-    /// What a parser's outcome leaves: the error in a field, and the host told of it. `accepted`
-    /// and `rejected` are where the parser's ways end; goes on behind both.
+    /// Joins the two ends of a parser, `accepted` and `rejected`. Stores the error in `field` and
+    /// reports it to the host. The cursor moves behind the join.
     pub(crate) fn parsed(&mut self, accepted: BlockId, rejected: BlockId, error: VarId, field: Option<VarId>) {
         let parsed = self.block();
         self.at = accepted;
@@ -228,7 +236,7 @@ impl Weaver {
         self.at = parsed;
     }
 
-    /// Bytes of all valid headers among these, which are of whole bytes.
+    /// The total length, in bytes, of the valid ones of these headers. All must be whole bytes.
     pub(crate) fn header_bytes(&mut self, headers: &[HeaderId]) -> VarId {
         let sum = self.temporary(32);
         self.set(Some(sum), 0);
@@ -254,14 +262,13 @@ impl Weaver {
         sum
     }
 
-    /// Whether a header has a length that is known, in whole bytes.
+    /// Whether a header has a constant length of whole bytes.
     pub(crate) fn is_whole(&self, header: HeaderId) -> bool {
         let ty = &self.program.header_types[self.header(header).ty];
         ty.varbit_field().is_none() && ty.fixed_width().is_multiple_of(8)
     }
 
-    /// The call of an assertion: only what fails is the host's business, which ends the packet's
-    /// way.
+    /// Appends an assertion. Only a failed one calls the host, which then drops the packet.
     pub(crate) fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let (fails, holds) = (self.block(), self.block());
@@ -284,26 +291,26 @@ impl Weaver {
     }
 }
 
-/// A body that is done, and what its calls came to.
-pub(crate) struct Woven<C> {
+/// A finished body, and the translation of its calls.
+pub(crate) struct FinishedPipeline<C> {
     pub program: Arc<Program>,
     pub body: Body,
-    /// Variables that the body is given, and what they hold.
+    /// Variables that are set before the body runs, and what they hold.
     pub inputs: Vec<(VarId, Input)>,
     pub calls: Vec<C>,
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
-    /// What is interpreted.
+    /// Parts of the program that the body leaves to the interpreter.
     pub left_out: Vec<LeftOut>,
 }
 
-impl Weaver {
-    /// Folds the body and translates each call that is left. Packets leave by `restart` where code
-    /// cannot follow the parser.
+impl PipelineBuilder {
+    /// Folds the body and translates each call that is left. Packets leave by `restart` before a
+    /// header that is not byte-aligned ([`unaligned`]).
     ///
     /// # Errors
-    /// One of them cannot be done.
+    /// A call has no translation.
     pub(crate) fn finish<C>(
         self,
         (on_error, error): (BlockId, VarId),
@@ -311,7 +318,7 @@ impl Weaver {
         restart: u32,
         is_pure: impl Fn(&Call, Loc) -> bool,
         become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
-    ) -> Result<Woven<C>, NotCompiled> {
+    ) -> Result<FinishedPipeline<C>, NotCompiled> {
         let mut body = Body {
             blocks: self.blocks,
             on_error: Some(on_error),
@@ -347,7 +354,7 @@ impl Weaver {
                 }
             }
         }
-        Ok(Woven {
+        Ok(FinishedPipeline {
             program: Arc::clone(&program),
             body,
             inputs,
@@ -363,8 +370,8 @@ impl Weaver {
     }
 }
 
-impl<C: Send + Sync + 'static> Woven<C> {
-    /// The pipeline that packets leave by these exits.
+impl<C: Send + Sync + 'static> FinishedPipeline<C> {
+    /// The pipeline with these exits.
     pub(crate) fn into_fused(
         self,
         ordered_tables: Vec<bool>,
@@ -400,7 +407,7 @@ impl<C: Send + Sync + 'static> Woven<C> {
     }
 }
 
-/// What blocks of a program look up and what state they come to; `kind_of` knows the calls.
+/// The tables and the state that blocks of a program access; `kind_of` classifies their calls.
 pub(crate) fn touched(
     program: &Program,
     blocks: &[usize],
@@ -423,7 +430,7 @@ pub(crate) fn touched(
     touched
 }
 
-/// Basic blocks of a parser from which there is no way out.
+/// Basic blocks of a parser in loops that take no bits and never end.
 pub(crate) fn endless(parser: &Body) -> Vec<BlockId> {
     let takes = |kind: &InstKind| {
         matches!(
@@ -446,26 +453,26 @@ pub(crate) fn endless(parser: &Body) -> Vec<BlockId> {
     parser.blocks.ids().filter(|id| !ends[id.index()]).collect()
 }
 
-/// Appends blocks of the program to a body.
-pub(crate) trait Weave: DerefMut<Target = Weaver> {
-    /// Appends an instruction of the program, or what stands for it.
+/// Appends blocks of the program to a body. Each architecture translates instructions its own way.
+pub(crate) trait AppendBlocks: DerefMut<Target = PipelineBuilder> {
+    /// Appends an instruction of the program, or its translation.
     fn instruction(&mut self, kind: &InstKind, loc: Loc);
 
-    /// The end of a basic block of the program, or what stands for it.
+    /// The terminator of a basic block of the program, or its translation.
     fn terminator(&self, terminator: &Terminator) -> Terminator {
         terminator.clone()
     }
 
-    /// Appends a block of the program and goes on behind it.
+    /// Appends a block of the program. The cursor moves behind it.
     fn append(&mut self, program: &Arc<Program>, index: usize) -> Appended {
         self.append_body(&program.blocks[index].body)
     }
 
-    /// The same for any body of the program.
+    /// As [`AppendBlocks::append`], for any body of the program.
     fn append_body(&mut self, body: &Body) -> Appended {
         let appended = self.reserve(body);
         for (id, block) in body.blocks.iter() {
-            self.at = appended.first[id.index()];
+            self.at = appended.blocks[id.index()];
             let at = self.at;
             self.blocks[at].loc = block.loc;
             for inst in &block.insts {
@@ -474,12 +481,12 @@ pub(crate) trait Weave: DerefMut<Target = Weaver> {
             let terminator = self.terminator(&block.terminator);
             self.close(&appended, &terminator, block.loc);
         }
-        self.at = appended.done;
+        self.at = appended.accepted;
         appended
     }
 }
 
-/// A call of something that is no extern of the program.
+/// A call that no extern of the program stands for: one of [`Pseudo`], by name.
 pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option<VarId>) -> InstKind {
     let arguments = argument.map(|value| Argument {
         name: "data".to_owned(),
@@ -493,17 +500,17 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         results: result.into_iter().collect(),
         entry: None,
         closure: 0,
-        // Whoever compiles the pipeline is told by `CallKind` what it does.
+        // Compilers of the pipeline go by `CallKind`, not by this.
         is_pure: true,
     })
 }
 
-/// A call that stands for no extern of the program, as the host does it.
+/// A call that the fuser inserts, with no extern of the program behind it; the host performs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pseudo {
     /// The internet checksum of the first argument.
     Checksum,
-    /// What that is the complement of.
+    /// The one's complement sum of the first argument: the complement of its checksum.
     Sum,
     /// A parser ended with the error in the first argument.
     ParserError,
@@ -541,8 +548,8 @@ fn internet_checksum(argument: Option<&ArgValue>) -> u16 {
     hash::csum16(&hash_input(argument, None))
 }
 
-/// A call of the host's that touches no metadata behind its arguments. `state`: what packets must
-/// come to in order.
+/// A call of the host that accesses no variables but its arguments. `state` is the state that
+/// packets must access in order.
 pub(crate) fn host(state: Option<u32>) -> CallKind {
     CallKind::Host {
         reads: Vec::new(),

@@ -1,19 +1,18 @@
-//! Headers that do not begin and end at whole bytes: code has none. Before a parser takes one, the
-//! packet leaves, and is processed from its start elsewhere.
+//! Headers that do not begin and end at whole bytes have no compiled form. Before a parser extracts
+//! one, the packet leaves by the restart exit, and the driver processes it from its start.
 
 use weir_ir::passes::written;
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId};
 
-/// Has packets leave by an exit before such a header is taken from them, and takes such headers out
-/// of deparsers where they are
-/// never valid then. Gives the first place; nothing is done where packets come to calls with
-/// effects before.
+/// Makes packets leave by `exit` before an unaligned header is extracted. Then removes emits of
+/// unaligned headers that are never valid. Returns the first such place in the source. Does nothing
+/// if a call with effects precedes one of the places: the restart would repeat the effects.
 pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Option<Loc> {
     let mut found: Option<Loc> = None;
     let mut cuts = Vec::new();
     for (id, block) in body.blocks.iter() {
-        let odd = block.insts.iter().position(|inst| is_odd(program, &inst.kind));
-        cuts.extend(odd.map(|at| (id, at)));
+        let unaligned = block.insts.iter().position(|inst| is_unaligned(program, &inst.kind));
+        cuts.extend(unaligned.map(|at| (id, at)));
     }
     let calls = blocks_behind_calls(body);
     let has_called = |id: BlockId, at: usize| {
@@ -33,13 +32,13 @@ pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Opt
         block.terminator = Terminator::Exit(exit);
     }
     if found.is_some() {
-        take_out(program, body);
+        remove_emits(program, body);
     }
     found
 }
 
-/// Whether a parser takes something that does not end at a whole byte.
-fn is_odd(program: &Program, kind: &InstKind) -> bool {
+/// Whether an instruction extracts or skips bits that do not end at a whole byte.
+fn is_unaligned(program: &Program, kind: &InstKind) -> bool {
     match kind {
         InstKind::Extract { header, .. } => !is_whole(program, *header),
         InstKind::Advance {
@@ -55,8 +54,8 @@ fn is_odd(program: &Program, kind: &InstKind) -> bool {
     }
 }
 
-/// Whether a header is of whole bytes, and so is what is before its varbit field, which is its
-/// last.
+/// Whether a header is whole bytes long, and its varbit field, if any, is its last field and begins
+/// at a whole byte.
 fn is_whole(program: &Program, header: HeaderId) -> bool {
     let ty = &program.header_types[program.headers[header].ty];
     let varbit_is_last = ty.varbit_field().is_none_or(|field| field + 1 == ty.fields.len());
@@ -67,7 +66,7 @@ fn has_effect(kind: &InstKind) -> bool {
     matches!(kind, InstKind::Call(call) if !call.is_pure)
 }
 
-/// Blocks that control gets to behind a call with effects, by number.
+/// Per block, whether a call with effects may precede it.
 fn blocks_behind_calls(body: &Body) -> Vec<bool> {
     let mut behind = vec![false; body.blocks.len()];
     let calling = body
@@ -83,15 +82,15 @@ fn blocks_behind_calls(body: &Body) -> Vec<bool> {
     behind
 }
 
-/// Takes out of the body where headers are emitted that are never valid.
-fn take_out(program: &Program, body: &mut Body) {
-    let odd: Vec<HeaderId> = program.headers.ids().filter(|h| !is_whole(program, *h)).collect();
+/// Removes emits of unaligned headers that are never valid.
+fn remove_emits(program: &Program, body: &mut Body) {
+    let unaligned: Vec<HeaderId> = program.headers.ids().filter(|h| !is_whole(program, *h)).collect();
     let may_be_valid = |header: HeaderId| {
         let valid = program.headers[header].valid;
         let mut insts = body.blocks.iter().flat_map(|(_, b)| &b.insts);
-        insts.any(|inst| sets(program, &inst.kind, valid))
+        insts.any(|inst| may_set(program, &inst.kind, valid))
     };
-    let never: Vec<HeaderId> = odd.into_iter().filter(|h| !may_be_valid(*h)).collect();
+    let never: Vec<HeaderId> = unaligned.into_iter().filter(|h| !may_be_valid(*h)).collect();
     for (_, block) in body.blocks.iter_mut() {
         let emits_none = |kind: &InstKind| matches!(kind, InstKind::Emit { header } if never.contains(header));
         block.insts.retain(|inst| !emits_none(&inst.kind));
@@ -99,7 +98,7 @@ fn take_out(program: &Program, body: &mut Body) {
 }
 
 /// Whether an instruction may set a validity.
-fn sets(program: &Program, kind: &InstKind, valid: VarId) -> bool {
+fn may_set(program: &Program, kind: &InstKind, valid: VarId) -> bool {
     if let InstKind::Assign {
         value: Rvalue::Use(Operand::Const(bits)),
         ..
