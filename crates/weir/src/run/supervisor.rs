@@ -162,7 +162,8 @@ impl<'a> Supervisor<'a> {
             match self.next_event(wake)? {
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Reload => self.reload(),
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Ignore => {}
-                // `timeout` and shells send a signal to the process and to its group: it comes twice.
+                // `timeout` and shells send a signal to the process and to its group: it comes
+                // twice.
                 Some(Event::Signal(_)) if signalled.is_some_and(|at: Instant| at.elapsed() < SAME_SIGNAL) => {}
                 Some(Event::Signal(_)) if self.is_stopping && self.control.hurries() => {
                     bail!("stopped a second time before everything was sent; there are no statistics")
