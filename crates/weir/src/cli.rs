@@ -2,6 +2,7 @@
 
 use crate::output::Messages;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -155,6 +156,9 @@ pub struct Test {
     /// Results as JSON
     #[arg(long)]
     pub json: bool,
+    /// Colours: auto, always or never
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
 }
 
 #[derive(Args)]
@@ -199,6 +203,20 @@ pub enum Color {
     Always,
     /// Never
     Never,
+}
+
+impl Color {
+    /// Whether output to stdout has colours. `NO_COLOR` in the environment turns `auto` off.
+    pub fn is_on(self) -> bool {
+        match self {
+            Color::Auto => {
+                let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                std::io::stdout().is_terminal() && !is_off
+            }
+            Color::Always => true,
+            Color::Never => false,
+        }
+    }
 }
 
 #[derive(Args)]

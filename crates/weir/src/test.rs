@@ -118,7 +118,7 @@ fn show(out: &mut impl Write, name: &str, report: &Report, lines: &Lines, argume
     }
     for (line, tree) in &report.traces {
         writeln!(out, "{name}:{line}: trace")?;
-        write!(out, "{}", crate::trace::render(tree, lines, false))?;
+        write!(out, "{}", crate::trace::render(tree, lines, arguments.color.is_on()))?;
     }
     // What reads found and which handles were given helps to understand a failure, not a success.
     for (line, note) in report.notes.iter().filter(|_| !report.passed()) {
@@ -127,7 +127,12 @@ fn show(out: &mut impl Write, name: &str, report: &Report, lines: &Lines, argume
     for failure in &report.failures {
         writeln!(out, "{name}:{failure}")?;
     }
-    let verdict = if report.passed() { "passed" } else { "FAILED" };
+    let verdict = match (report.passed(), arguments.color.is_on()) {
+        (true, false) => "passed",
+        (false, false) => "FAILED",
+        (true, true) => "\x1b[32mpassed\x1b[0m",
+        (false, true) => "\x1b[1;31mFAILED\x1b[0m",
+    };
     writeln!(
         out,
         "{name}: {verdict} ({} packets in, {} checks)",

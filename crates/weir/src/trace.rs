@@ -1,12 +1,12 @@
 //! `weir trace`: why did my packet do this?
 
-use crate::cli::{Color, Trace};
+use crate::cli::Trace;
 use crate::compile::Loaded;
 use crate::lines::Lines;
 use crate::output::Messages;
 use crate::{load, packets};
 use anyhow::{Result, bail};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use weir_interp::{RenderOptions, TraceTree};
 use weir_ir::Loc;
 use weir_switch::SwitchConfig;
@@ -32,11 +32,7 @@ pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
     load::check_port(&program, arguments.port)?;
     let entries = arguments.entries.as_deref();
     let mut switch = load::switch(program, SwitchConfig::default(), entries, messages)?;
-    let colors = match arguments.color {
-        Color::Auto => std::io::stdout().is_terminal(),
-        Color::Always => true,
-        Color::Never => false,
-    };
+    let colors = arguments.color.is_on();
     let mut out = crate::output::stdout();
     if arguments.all {
         return all(&mut out, arguments, &switch, &packet, (&lines, colors));

@@ -650,3 +650,17 @@ fn bash_completes_commands_options_and_shells() {
     assert_eq!(completed("weir run --p4runt"), "--p4runtime");
     assert_eq!(completed("weir completion f"), "fish");
 }
+
+#[test]
+fn verdicts_of_tests_have_colours_where_they_are_asked_for_and_on_no_pipe() {
+    let test = programs().join("ipv4_router");
+    let stf = std::fs::read_dir(&test)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|e| e == "stf"))
+        .unwrap();
+    let stf = stf.display().to_string();
+    let with = |color: &str| text(&weir(&["test", &router(), &stf, "--color", color]).stdout);
+    assert!(with("always").contains("\x1b[32mpassed\x1b[0m"));
+    assert!(!with("auto").contains('\x1b') && with("auto").contains("passed"));
+}

@@ -120,7 +120,13 @@ pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Bud
     let sources = sources(scope, body);
     let mut best: Option<Join> = None;
     for (&at, ways) in &ways {
-        let Some(tail) = tail(body, at) else { continue };
+        // Blocks with one predecessor, and long tails, cannot be duplicated.
+        if ways.len() < 2 {
+            continue;
+        }
+        let Some((tail, size)) = tail(body, at, budget.instructions) else {
+            continue;
+        };
         let emitted: Vec<HeaderId> = emitted(body, &tail).collect();
         let headers = |(from, state): &(BlockId, State), with_sources: bool| -> Headers {
             let known = emitted.iter().map(|h| {
@@ -147,7 +153,6 @@ pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Bud
         let first = groups.keys().next();
         let differing = (0..emitted.len()).filter(|i| groups.keys().any(|g| first.is_some_and(|f| g[*i] != f[*i])));
         let differing = differing.count();
-        let size: usize = tail.iter().map(|b| body.blocks[*b].insts.len() + 1).sum();
         if groups.len() > WAYS || (groups.len() - 1) * size > budget.instructions {
             continue;
         }
@@ -178,13 +183,18 @@ pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Bud
     true
 }
 
-/// All blocks from one on, if none of them parses, looks something up or is passed twice.
-fn tail(body: &Body, start: BlockId) -> Option<Vec<BlockId>> {
+/// All blocks from one on and their size, if none of them parses, looks something up or is passed
+/// twice, and the size is within a limit.
+fn tail(body: &Body, start: BlockId, limit: usize) -> Option<(Vec<BlockId>, usize)> {
     let (mut seen, mut order) = (HashSet::from([start]), vec![start]);
-    let mut next = 0;
+    let (mut next, mut size) = (0, 0);
     while let Some(&id) = order.get(next) {
         next += 1;
         let block = &body.blocks[id];
+        size += block.insts.len() + 1;
+        if size > limit {
+            return None;
+        }
         let parses = block.state.is_some() || block.can_fail();
         if parses || matches!(block.terminator, Terminator::Lookup(_)) {
             return None;
@@ -198,7 +208,7 @@ fn tail(body: &Body, start: BlockId) -> Option<Vec<BlockId>> {
             }
         }
     }
-    Some(order)
+    Some((order, size))
 }
 
 /// Headers that blocks emit.
