@@ -319,7 +319,7 @@ pub enum Items<'a, T> {
 }
 
 impl<T> Items<'_, T> {
-    /// All items; those that were moved out are their default.
+    /// All items; in place of one that was moved out is its replacement.
     pub fn all(&self) -> &[T] {
         match self {
             Items::Own(items) => items,

@@ -159,13 +159,13 @@ fn lookups_of_prefixes_are_begun_before_others_and_twice_in_a_table() {
         .collect();
     let begun: Vec<&str> = codes
         .iter()
-        .flat_map(|code| code.lines().filter(|line| line.contains("one is begun early")))
+        .flat_map(|code| code.lines().filter(|line| line.contains("one is started early")))
         .collect();
     let twice = |line: &&&str| {
         let Some((_, names)) = line.split_once("at a time: ") else {
             return false;
         };
-        let names: Vec<&str> = names.trim_end_matches("; one is begun early").split(", ").collect();
+        let names: Vec<&str> = names.trim_end_matches("; one is started early").split(", ").collect();
         (1..names.len()).any(|i| names[..i].contains(&names[i]))
     };
     let twice = begun.iter().filter(twice).count();
