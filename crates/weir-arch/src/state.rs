@@ -198,8 +198,7 @@ pub struct State {
 
 impl State {
     /// Bytes behind every packet that counters, meters and `pkt_length` include: the frame check
-    /// sequence, which
-    /// is 4 on a Tofino and 0 elsewhere.
+    /// sequence, which is 4 on a Tofino and 0 elsewhere.
     #[must_use]
     pub fn frame_check(&self) -> u64 {
         self.frame_check

@@ -1,4 +1,5 @@
-//! Exclusive submission of the commands of one batch, which yields to other batches after a second.
+//! Exclusive submission of the commands of one batch. After its first second the batch yields to
+//! waiting requests at every step.
 //!
 //! Commands of one request are submitted in a row, so that no other request sees half of it. A
 //! non-atomic batch may take long. Between two of its steps it lets the waiting requests through.
@@ -29,8 +30,8 @@ impl<'d> YieldingGuard<'d> {
         }
     }
 
-    /// To be called between two steps of a non-atomic batch. After [`EXCLUSIVE`], the requests that
-    /// wait now run first.
+    /// To be called between two steps of a non-atomic batch. Once [`EXCLUSIVE`] is over, every call
+    /// lets the requests that wait now run first.
     pub async fn yield_if_due(&mut self) {
         if self.since.elapsed() >= EXCLUSIVE {
             self.guard = None;

@@ -148,7 +148,7 @@ fn a_table_is_looked_into_for_two_keys_at_once() {
     let mut numbers = Numbers(11);
     let (mut plain, mut fast) = switches("prefixes_of_two_keys.p4");
     let described = fast.compiled().expect("it was compiled").describe();
-    assert!(described.contains("I.prefixes; one is begun early"), "{described}");
+    assert!(described.contains("I.prefixes; one is started early"), "{described}");
     let table = plain.table("I.prefixes").expect("it is there");
     let known: Vec<u32> = (0..70_000).map(|_| numbers.next()).collect();
     for address in &known {

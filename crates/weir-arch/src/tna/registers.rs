@@ -313,8 +313,7 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
 
 impl Body {
     /// The method of this name in the closure of the call. One with fewer than `with_value`
-    /// parameters omits the
-    /// first, the cell's value.
+    /// parameters omits the first, the cell's value.
     fn new(instance: &ExternInstance, call: &Call, name: &str, with_value: usize) -> Option<Self> {
         let method = instance.method(name, call.closure)?;
         let parameters = &instance.methods[method].parameters;

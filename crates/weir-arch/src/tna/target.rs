@@ -108,8 +108,7 @@ const fn ignored(name: &'static str, instead: &'static str) -> IgnoredAnnotation
 }
 
 /// Annotations of the vendor's compiler that change what packets or control planes see. Others
-/// place things in the
-/// chip, or are implemented: `flexible`, `padding`, `symmetric`.
+/// place things in the chip, or are implemented: `flexible`, `padding`, `symmetric`.
 const IGNORED: &[IgnoredAnnotation] = &[
     ignored(
         "adjust_byte_count",

@@ -119,7 +119,10 @@ impl Verifier<'_> {
             };
             let Some(name) = name else { continue };
             self.at(format!("variable %{} {}", leaf.var.index(), p.vars[leaf.var].name));
-            self.require(leaf.path.rsplit('.').next() == Some(name), || {
+            // A field within a struct of a header has a name with dots.
+            let is_named = leaf.path.strip_suffix(name);
+            let is_named = is_named.is_some_and(|above| above.is_empty() || above.ends_with('.'));
+            self.require(is_named, || {
                 format!("it is shared as `{}`, but it is `{name}` of its header", leaf.path)
             });
         }

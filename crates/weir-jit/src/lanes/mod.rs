@@ -12,7 +12,7 @@
 //!
 //! Not everything is supported. Packets that reach anything else (calls, loops) bail out: the
 //! segment's loop runs them one by one, from the segment's start ([`supported`]). On processors
-//! without AVX-512 nothing is compiled here.
+//! without AVX-512 nothing is compiled here. [`LaneUse`](crate::LaneUse) says when the code runs.
 
 mod address;
 mod allocate;

@@ -4,8 +4,8 @@
 //! load is done in those blocks, so that most vectors skip it. The packet must not be written
 //! between the original load and the use.
 //!
-//! Relies on block frequencies ([`Flow::is_hot`]) and on addresses ([`AddressAnalysis`]). The loads
-//! themselves are emitted by [`super::lower`].
+//! Relies on which blocks lead to hot points ([`Flow::is_hot`]) and on addresses
+//! ([`AddressAnalysis`]). The loads themselves are emitted by [`super::lower`].
 
 use super::address::{AddressAnalysis, MemoryOperand, Region};
 use super::flow::Flow;

@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | none | nothing | 0 |
 //! | exact, up to 12 bits in all; up to 16 and more than one word of data | an array of pointers to records, indexed by the key | record + 8 per possible key |
-//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, with `idle_timeout` 19–30; the writer's 80, 40 more with it |
+//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, with `idle_timeout` 19–30; the writer's 80, 110 with it |
 //! | the same, more | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cuckoo buckets of one cache line: four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cuckoo buckets of one cache line: two slots with key and result | 51–103; up to 128 entries 64 KB at most |

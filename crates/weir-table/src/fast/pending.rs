@@ -26,7 +26,7 @@ use std::marker::PhantomData;
 /// ```
 #[derive(Default)]
 pub struct PendingLookup<'a> {
-    /// The structure that is searched, and the address of the first key. The address distinguishes
+    /// The structure that is searched, and the address of the first key. The address tells
     /// lookups of the same table for different keys of a packet apart. `None`: nothing is pending.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) source: Option<(&'a Dir, usize)>,

@@ -22,8 +22,7 @@ pub(super) struct Intrinsic {
 }
 
 /// What the ingress deparser emits, behind the intrinsic header; `None` where egress needs the
-/// packet. `queued`: the block
-/// that makes it.
+/// packet. `queued`: the block that makes it.
 pub(super) fn plan(
     arch: &Tna,
     ingress: &Pipe,

@@ -19,7 +19,7 @@ use weir_ir::passes::{read_by, written};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Argument, ArgumentValue, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Type, VarId};
 
-/// The call that stands for such an action. Its last three arguments are the action's number among
+/// The call that stands for such an action. Behind the action's own arguments come its number among
 /// those of the pipeline, the variables that it reads, and those that it writes besides its value
 /// and results.
 pub(super) const FALLBACK: &str = "$action";

@@ -50,10 +50,12 @@ pub(crate) mod exit {
     /// The control of ingress has ended, or that of egress where that is the pipeline; nothing
     /// after it has run.
     pub const DRIVER: u32 = 2;
+    /// The packet has exceeded its instruction budget.
     pub const OVERRUN: u32 = 3;
+    /// The driver runs the packet from the start.
     pub const RESTART: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
-    /// The port has something to do to the packet.
+    /// The port writes the transmit time into the packet.
     pub const FINISH: u32 = 6;
     /// The port leads back to ingress.
     pub const RECIRCULATE: u32 = 7;
@@ -127,8 +129,7 @@ impl DerefMut for Builder<'_> {
 ///
 /// # Errors
 /// Something in it needs the driver at every step. Without egress as a pipeline of its own the
-/// driver does what goes through
-/// that.
+/// driver does what goes through that.
 pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> {
     // A ghost control needs an event for each queued packet, so its pipes get no egress pipeline.
     let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
@@ -163,8 +164,7 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
 }
 
 /// Makes a pipeline. Where a deparser requests something for every packet there is no fast path:
-/// then the control is
-/// compiled, and the driver takes all packets behind it.
+/// then the control is compiled, and the driver takes all packets behind it.
 fn with_requests(
     what: &'static str,
     make: impl Fn(bool) -> Result<(Fused, Exits), NotCompiled>,
@@ -582,8 +582,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Where a packet goes of which the traffic manager has to make something: to the block that makes
-/// it ready for that, or to
-/// the driver.
+/// it ready for that, or to the driver.
 fn away(queued: Option<BlockId>) -> Terminator {
     match queued {
         Some(block) => Terminator::Goto(block),

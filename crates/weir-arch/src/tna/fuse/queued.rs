@@ -1,8 +1,9 @@
 //! Egress as a pipeline of its own: of packets that ingress has deparsed, as the traffic manager
 //! hands them on.
 //!
-//! It has the packet's bytes and its length, so nothing of egress is left out that ingress could
-//! have. Where its control has set a mirror type the driver takes over, as at the end of ingress.
+//! Unlike egress behind ingress in one pipeline, it has the packet's bytes and length, so that it
+//! supports whatever ingress supports. Packets whose control has set a mirror type are punted, as
+//! at the end of ingress.
 
 use super::super::driver::Tna;
 use super::super::fields::Gress;

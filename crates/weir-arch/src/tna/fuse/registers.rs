@@ -134,8 +134,7 @@ impl Builder<'_> {
     }
 
     /// Reads the scalars of a cell, or their low bits where the variables are narrower. Gives the
-    /// variables that have
-    /// the whole scalars.
+    /// variables that have the whole scalars.
     fn read_low(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) -> Vec<VarId> {
         let widths = widths(&self.program.externs[register]);
         let narrow: Vec<bool> = to.iter().zip(&widths).map(|(v, w)| self.width(*v) < *w).collect();

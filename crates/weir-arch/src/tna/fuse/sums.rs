@@ -112,9 +112,8 @@ impl Builder<'_> {
     }
 
     /// An instruction of a parser behind what is in front of the packet; what it takes is no part
-    /// of residual checksums. Where
-    /// it is not known what that is, packets with such a checksum leave. `None`: it cannot be
-    /// summed up at all.
+    /// of residual checksums. Where it is not known what that is, packets with such a checksum
+    /// leave. `None`: it cannot be summed up at all.
     pub(super) fn packet_inst(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {
         if self.deposits.is_empty() {
             self.instruction(kind, loc);
