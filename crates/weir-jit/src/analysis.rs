@@ -118,6 +118,8 @@ pub(crate) struct Analysis<'a> {
     pub repeated: Vec<bool>,
     /// By block: what it adds to `spent`; 0 outside of loops.
     pub loop_costs: Vec<u32>,
+    /// The path of failing packet operations enters a parser's loop.
+    pub errors_lead_to_loops: bool,
     /// The cost of the packet's loops since the segment began, in the units of [`weir_ir::cost`].
     /// Saved across suspension points inside loops.
     pub spent: VarId,
@@ -178,6 +180,7 @@ impl<'a> Analysis<'a> {
             emitted,
             spent,
             loop_costs: Vec::new(),
+            errors_lead_to_loops: false,
             header_offsets: vec![None; program.headers.len()],
             checksum_data: Vec::new(),
             entry_states: Vec::new(),
@@ -205,6 +208,7 @@ impl<'a> Analysis<'a> {
         }
         analysis.loops = loops::loops(&pipeline.body, &analysis.order);
         analysis.loop_costs = loops::costs(pipeline, &analysis.loops);
+        analysis.errors_lead_to_loops = loops::errors_lead_to_loops(&pipeline.body, &analysis.loops);
         for id in analysis.loops.values().flat_map(|l| &l.blocks) {
             analysis.repeated[id.index()] = true;
         }

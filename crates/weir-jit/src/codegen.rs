@@ -466,12 +466,14 @@ impl<'a> SegmentBuilder<'a, '_> {
         self.b.ins().brif(over, out, &[], on, &[]);
         self.enter_sealed(out);
         let on_error = self.cx.analysis.pipeline.body.on_error;
-        if is_parser && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
+        let rejects = is_parser && !self.cx.analysis.errors_lead_to_loops;
+        if rejects && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
             let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
             let code = self.imm(code.into());
             self.fail(code);
         } else {
-            // If nothing else in the region can fail, the error path is not part of it.
+            // If nothing else in the region can fail, the error path is not part of it. And a packet
+            // whose error path enters a loop would exceed the limit again, without end.
             let point = self.cx.layout.exit_points[self.cx.analysis.pipeline.overrun as usize];
             self.suspend_at(point);
         }

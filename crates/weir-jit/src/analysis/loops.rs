@@ -77,6 +77,15 @@ pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec
     costs
 }
 
+/// Whether the path of failing packet operations enters a parser's loop.
+pub(super) fn errors_lead_to_loops(body: &Body, loops: &BTreeMap<BlockId, Loop>) -> bool {
+    let Some(on_error) = body.on_error else { return false };
+    let behind = reachable(BTreeSet::new(), on_error, |id| body.successors(id));
+    loops
+        .iter()
+        .any(|(head, looped)| looped.is_parser && behind.contains(head))
+}
+
 /// Blocks on paths from `head` to `last` that do not pass `head` again, inclusive. `before` has the
 /// predecessors of each block.
 fn loop_body(body: &Body, head: BlockId, last: BlockId, before: &[Vec<BlockId>]) -> BTreeSet<BlockId> {
@@ -175,6 +184,11 @@ mod tests {
             loc: Loc::default(),
         });
         assert_eq!(found(&failing), [(1, vec![1])]);
+        let of = |body: &Body| errors_lead_to_loops(body, &loops(body, &body.in_order()));
+        assert!(of(&failing));
+        // An error path that only leaves.
+        failing.on_error = Some(BlockId::new(2));
+        assert!(!of(&failing));
     }
 
     #[test]
