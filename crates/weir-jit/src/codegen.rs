@@ -472,8 +472,8 @@ impl<'a> SegmentBuilder<'a, '_> {
             let code = self.imm(code.into());
             self.fail(code);
         } else {
-            // If nothing else in the region can fail, the error path is not part of it. And a packet
-            // whose error path enters a loop would exceed the limit again, without end.
+            // If nothing else in the region can fail, the error path is not part of it. And a
+            // packet whose error path enters a loop would exceed the limit again, without end.
             let point = self.cx.layout.exit_points[self.cx.analysis.pipeline.overrun as usize];
             self.suspend_at(point);
         }
