@@ -67,7 +67,7 @@ pub(crate) fn check_markdown(name: &str, text: &str, breaches: &mut Breaches) {
 
 fn check_words(name: &str, number: usize, comment: &str, breaches: &mut Breaches) {
     let is_checked = |krate: &&str| name.starts_with(&format!("crates/{krate}/"));
-    if !CHECKED.iter().any(|krate| is_checked(&krate)) {
+    if !CHECKED.iter().any(is_checked) {
         return;
     }
     let is_exception = EXCEPTIONS

@@ -14,7 +14,7 @@ pub enum Overflow {
     #[default]
     Count,
     /// Back-pressure: the stream is not read until there is space. Nothing is lost here, and no
-    /// other events arrive meanwhile. Losses at the target depend on the target; weir counts its
+    /// other events arrive until then. Losses at the target depend on the target; weir counts its
     /// own.
     Wait,
 }

@@ -1,5 +1,5 @@
-//! Programs that rely on what devices of their architecture cannot do: every program of
-//! `tests/advice` says in comments what it is told, and is told exactly that.
+//! Programs that rely on what devices of their architecture cannot do: the comments of every
+//! program in `tests/advice` list exactly the expected warnings.
 
 mod announced;
 

@@ -108,8 +108,8 @@ pub trait Device: Send {
         None
     }
 
-    /// Whether what it has not handed over yet waits for as long as it takes, and is not lost when
-    /// nobody comes.
+    /// Whether packets that were not received yet wait without limit, as those of a capture do.
+    /// Otherwise they are lost when the device is not polled.
     fn is_patient(&self) -> bool {
         false
     }

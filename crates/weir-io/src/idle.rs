@@ -37,9 +37,9 @@ impl BusyPoll {
     /// 0.70 of rbfrt's time instead of 0.50 to 0.60.
     pub const SPINS: u32 = 40;
 
-    /// Empty rounds before the core is offered to others. Whoever is busy has one now and then;
-    /// with packets always under way it never comes to sleep, and threads that share its core would
-    /// get it only when it is taken away, which may be while packets wait.
+    /// Empty rounds before the core is yielded to other threads. A busy worker has an empty round
+    /// now and then but never sleeps. Without the yield, threads on the same core would run only by
+    /// preemption, which may come while packets wait.
     const ALONE: u32 = 4;
 
     /// Spins for this many empty rounds, then sleeps. With 0 it always sleeps, with [`u32::MAX`]
@@ -67,8 +67,8 @@ impl BusyPoll {
         wait(devices, timeout)
     }
 
-    /// For callers who wait by other means: there was nothing in this round; whether to look again
-    /// at once. Others may have had the core meanwhile.
+    /// For callers who wait by other means: records an empty round; returns whether to poll again
+    /// at once. Other threads may have had the core in between.
     pub fn spin(&mut self) -> bool {
         if self.empty < self.spins {
             self.empty += 1;

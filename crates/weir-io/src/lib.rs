@@ -7,8 +7,8 @@
 //!
 //! A frame is Ethernet from the destination address on, without its checksum, as it was on the
 //! wire: VLAN tags that the kernel took off are back, checksums that a sender left to its hardware
-//! are finished, and what was merged or never cut into segments is cut ([`offload`]). Whoever sits
-//! behind a device sees no trace of offloads.
+//! are finished, and what was merged or never cut into segments is cut ([`offload`]). Users of a
+//! device see no trace of offloads.
 //!
 //! This crate does not parse packets, has no threads and no queues but the kernel's: when to
 //! receive and what to do where a device does not take a frame is the caller's decision.

@@ -66,7 +66,7 @@ impl Pool {
         self.memory.count
     }
 
-    /// Number of frames that nobody has. Sockets and batches keep a few dozen in reserve, which do
+    /// Number of free frames. Sockets and batches keep a few dozen in reserve, which do
     /// not count.
     #[must_use]
     pub fn free(&self) -> usize {
@@ -107,8 +107,8 @@ impl Pool {
 /// Frames that a batch or socket takes from the pool at once.
 pub(crate) const SPARE: usize = 64;
 
-/// The memory of a pool. Whoever holds the number of a frame owns the frame: the list of free
-/// frames, a batch, a socket, or the kernel, and never two of them.
+/// The memory of a pool. The holder of a frame's number owns the frame. It is the free list, a
+/// batch, a socket or the kernel, and never two of them.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -231,7 +231,7 @@ impl Memory {
     pub(crate) unsafe fn bytes(&self, frame: u32) -> &mut [u8] {
         debug_assert!(frame < self.count);
         // SAFETY: frames are within the mapping, which is initialised with zeros and lives as long
-        // as `self`; nobody else touches this one, says the caller.
+        // as `self`; the caller promises that nothing else accesses this one.
         unsafe { std::slice::from_raw_parts_mut(self.base().add(frame as usize * self.stride), self.stride) }
     }
 }

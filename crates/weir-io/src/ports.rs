@@ -48,9 +48,9 @@ pub struct PortsError {
 }
 
 impl Ports {
-    /// Opens the devices that the specifications describe, in their order. `frames` is told of how
-    /// many pieces each is going to be, and says how many frames are in other hands than the
-    /// devices' at most: in batches and rings.
+    /// Opens the devices that the specifications describe, in their order. `frames` gets the number
+    /// of queues of each device, and returns the most frames outside of devices: in batches and
+    /// rings.
     ///
     /// # Errors
     ///

@@ -53,8 +53,8 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
     });
 }
 
-/// Of 500 frames that nobody receives while they are sent, those that are there afterwards and
-/// those that were lost.
+/// Sends 500 frames without receiving any. Returns how many are received afterwards, and how many
+/// were lost.
 fn kept_by(ring: Option<u32>, device: DeviceSpec, sender: &mut RawSocket) -> (usize, u64) {
     let options = PortsOptions {
         longest: 1514,

@@ -1,6 +1,6 @@
 //! Passes over the IR that pay for every engine: constant folding, copy propagation, removal of
-//! dead code and of fields nobody reads, and a tidy control-flow graph. (Actions and sub-blocks
-//! have been inlined by the compiler already.)
+//! dead code and of unread fields, and simplification of the control-flow graph. The compiler has
+//! inlined actions and sub-blocks before.
 
 mod dead;
 mod global;

@@ -28,7 +28,7 @@ pub struct Pipeline {
     /// What each extern call of the body is, in the order of the body's blocks and instructions.
     pub calls: Vec<CallKind>,
     /// The exit of a packet that compiled code cannot follow (it is at no whole byte). Only taken
-    /// before any call: whoever gets the packet begins anew with it.
+    /// before any call: the driver starts the packet from the beginning.
     pub restart: u32,
     /// The exit of a packet that runs more instructions than a packet may.
     pub overrun: u32,
@@ -50,8 +50,7 @@ pub struct Exit {
     /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise
     /// its bytes are as they were received.
     pub deparsed: bool,
-    /// The packet goes on outside the pipeline: what it may come to there. `None`: that was its
-    /// end.
+    /// The packet continues outside the pipeline: what it may access there. `None`: it ends here.
     pub touches: Option<Touched>,
 }
 

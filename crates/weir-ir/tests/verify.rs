@@ -579,25 +579,27 @@ fn a_match_is_of_the_kind_of_its_key() {
     );
 }
 
-#[test]
-fn a_method_does_not_call_itself_or_wait() {
-    let method = |terminator: Terminator, insts| {
-        let mut body = Body::default();
-        body.blocks.push(BasicBlock {
-            state: None,
-            insts,
-            terminator,
-            loc: Loc::default(),
-        });
-        Method {
-            name: "apply".into(),
-            closure: 0,
-            parameters: Vec::new(),
-            results: Vec::new(),
-            body,
-        }
-    };
-    let call = InstKind::Call(Call {
+/// A method with one block.
+fn method(terminator: Terminator, insts: Vec<Inst>) -> Method {
+    let mut body = Body::default();
+    body.blocks.push(BasicBlock {
+        state: None,
+        insts,
+        terminator,
+        loc: Loc::default(),
+    });
+    Method {
+        name: "apply".into(),
+        closure: 0,
+        parameters: Vec::new(),
+        results: Vec::new(),
+        body,
+    }
+}
+
+/// A call that runs the methods of the program's instance.
+fn execute() -> Inst {
+    let call = Call {
         instance: Some(ExternId::new(0)),
         function: "execute".into(),
         type_arguments: Vec::new(),
@@ -606,9 +608,17 @@ fn a_method_does_not_call_itself_or_wait() {
         entry: None,
         closure: 0,
         is_pure: false,
-    });
+    };
+    Inst {
+        kind: InstKind::Call(call),
+        loc: Loc::default(),
+    }
+}
+
+#[test]
+fn a_method_does_not_call_itself_or_wait() {
     let loc = Loc::default();
-    let recursive = method(Terminator::Return, vec![Inst { kind: call, loc }]);
+    let recursive = method(Terminator::Return, vec![execute()]);
     says(
         |p| p.externs[ExternId::new(0)].methods.push(recursive),
         "its methods may call themselves",
@@ -722,59 +732,31 @@ fn roles_of_variables_in_saved_programs_are_those_that_a_compiler_gives() {
     );
 }
 
-/// A method that assigns a variable, and a call of it.
-fn method_and_call(dst: usize, value: Operand) -> (Method, Inst) {
-    let loc = Loc::default();
-    let mut body = Body::default();
-    body.blocks.push(BasicBlock {
-        state: None,
-        insts: vec![Inst {
-            kind: InstKind::Assign {
-                dst: var(dst),
-                value: Rvalue::Use(value),
-            },
-            loc,
-        }],
-        terminator: Terminator::Return,
-        loc,
-    });
-    let method = Method {
-        name: "apply".into(),
-        closure: 0,
-        parameters: Vec::new(),
-        results: Vec::new(),
-        body,
+/// A method that assigns a variable.
+fn assigning(dst: usize, value: Operand) -> Method {
+    let kind = InstKind::Assign {
+        dst: var(dst),
+        value: Rvalue::Use(value),
     };
-    let call = InstKind::Call(Call {
-        instance: Some(ExternId::new(0)),
-        function: "execute".into(),
-        type_arguments: Vec::new(),
-        arguments: Vec::new(),
-        results: Vec::new(),
-        entry: None,
-        closure: 0,
-        is_pure: false,
-    });
-    (method, Inst { kind: call, loc })
+    let loc = Loc::default();
+    method(Terminator::Return, vec![Inst { kind, loc }])
 }
 
 #[test]
 fn methods_count_as_readers_of_action_data_and_writers_of_the_choice() {
     // The method reads the data, where nothing was chosen.
-    let (method, call) = method_and_call(10, read(9));
     says(
         |p| {
-            p.externs[ExternId::new(0)].methods.push(method);
-            block(p, "ingress").body.blocks[BlockId::new(0)].insts.push(call);
+            p.externs[ExternId::new(0)].methods.push(assigning(10, read(9)));
+            block(p, "ingress").body.blocks[BlockId::new(0)].insts.push(execute());
         },
         "it reads data of action I.set",
     );
     // The method writes the variable that is switched on.
-    let (method, call) = method_and_call(7, bits(32, 0));
     says(
         |p| {
-            p.externs[ExternId::new(0)].methods.push(method);
-            block(p, "ingress").body.blocks[BlockId::new(1)].insts.push(call);
+            p.externs[ExternId::new(0)].methods.push(assigning(7, bits(32, 0)));
+            block(p, "ingress").body.blocks[BlockId::new(1)].insts.push(execute());
         },
         "it reads data of action I.set",
     );

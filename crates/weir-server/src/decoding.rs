@@ -2,7 +2,7 @@
 //!
 //! [`Bounds`] checks a list by its places in the bytes, before any element is decoded. Elements are
 //! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
-//! are decoded on the blocking pool ([`on_blocking_pool`]). No lock may be held meanwhile.
+//! are decoded on the blocking pool ([`on_blocking_pool`]). No lock may be held across it.
 
 use crate::refusal::Refusal;
 use prost::{Message, Name};

@@ -1,7 +1,7 @@
 //! Phases of a device: either its Writes run, or its Reads of more than one step, each kind
 //! together.
 //!
-//! A Read of several steps must not show half of a batch, so no Write may run meanwhile. A waiting
+//! A Read of several steps must not show half of a batch, so no Write may run during it. A waiting
 //! Write blocks new Reads from joining the running phase. Therefore a Write waits for the Reads of
 //! at most two phases, however many Reads arrive. Short Reads need no phase (`reading.rs`).
 

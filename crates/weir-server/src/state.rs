@@ -290,8 +290,8 @@ impl Device {
         self.write_anew(state).await
     }
 
-    /// Rewrites the file, with the current values of counters. No change may happen meanwhile: the
-    /// caller holds the locks.
+    /// Rewrites the file, with the current values of counters. No change may happen during the
+    /// call: the caller holds the locks.
     async fn write_anew(&self, state: &State) -> Result<(), Refusal> {
         let mut contents = Contents::new(&lock(&state.begin));
         for (name, value) in &*lock(&state.settings) {
@@ -329,7 +329,7 @@ impl Device {
     /// It cannot be written, or the switch is not running any more.
     pub async fn checkpoint(&self) -> Result<(), Refusal> {
         let Some(state) = &self.state else { return Ok(()) };
-        // No change happens meanwhile.
+        // No change happens until the locks are released.
         let _phase = self.phases.write().await;
         let _alone = self.pipelines.write().await;
         self.write_anew(state).await

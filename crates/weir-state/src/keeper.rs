@@ -108,10 +108,9 @@ impl Keeper {
     /// Begins with these contents, in place of what the file held. [`Claim::finding`] is set aside.
     /// The old file is not changed before the new one is complete.
     ///
-    /// If the new file cannot be written, for example because the disk is full, then a whole old
-    /// file goes on: the contents must say the same. Without one, nothing is kept until the new
-    /// file can be written, which is tried again and again. Both are reported to
-    /// [`Options::on_trouble`].
+    /// If the new file cannot be written, for example because the disk is full, a complete old file
+    /// stays in use; the contents must be the same. Without one, nothing is kept until the new file
+    /// can be written; this is retried. Both are reported to [`Options::on_trouble`].
     ///
     /// # Errors
     /// It cannot be written, no whole state was read, and the storage is not the reason; or another

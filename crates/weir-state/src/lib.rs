@@ -1,17 +1,17 @@
 //! Control state that survives: a file with what control planes have made of a switch.
 //!
 //! The file begins with the program and the state at some time ([`Contents`]); what is changed
-//! after that is appended, batch by batch, before the batch is acknowledged ([`Keeper`]). Whoever
-//! starts again reads it ([`Saved`]) and makes a fresh switch of the same program like the one that
-//! was. From time to time the file is written anew, without what has been changed since. New files
-//! take the old one's place at once, by renaming; a batch that the end of the file cuts off was
-//! never acknowledged, and is left out.
+//! after that is appended, batch by batch, before the batch is acknowledged ([`Keeper`]). A restart
+//! reads it ([`Saved`]) and restores a fresh switch of the same program. From time to time the file
+//! is written anew, without what has been changed since. New files take the old one's place at
+//! once, by renaming; a batch that the end of the file cuts off was never acknowledged, and is left
+//! out.
 //!
 //! A process that is killed loses nothing that was acknowledged. A machine that loses its power
 //! may, unless [`Options::sync`] says that each batch has to reach the disk before.
 //!
-//! What this crate does not do: it serves nobody, and it does not keep what packets leave behind,
-//! other than as part of what a caller puts into [`Contents`].
+//! What this crate does not do: it has no server, and it does not keep state that packets change,
+//! except for what a caller puts into [`Contents`].
 //!
 //! ```
 //! use std::sync::Arc;

@@ -37,8 +37,7 @@ pub struct RunOptions {
 /// Runs a test on a switch that interprets the program.
 ///
 /// # Errors
-/// The test does not parse, or the program cannot be run. That an expectation was not met is told
-/// in the report.
+/// The test does not parse, or the program cannot be run. Unmet expectations are in the report.
 pub fn run(program: Arc<Program>, text: &str, options: &RunOptions) -> Result<Report, RunError> {
     run_on(Switch::new(program)?, text, options)
 }
@@ -56,9 +55,8 @@ pub fn run_on(switch: Switch, text: &str, options: &RunOptions) -> Result<Report
     Ok(runner.report)
 }
 
-/// Does what the control-plane directives of a text say, for whoever wants a switch with state:
-/// tables filled, sessions set, rates configured. The failures say which could not be done;
-/// `packet` and what is expected of packets are such.
+/// Executes the control-plane directives of a text: fills tables, sets sessions, configures rates.
+/// The failures list those that could not be executed, `packet` and expectations among them.
 ///
 /// # Errors
 /// Every line that is no directive.

@@ -1,4 +1,4 @@
-//! Every program of `tests/psa` with its packet test: the ways of packets through PSA and what its
+//! Every program of `tests/psa` with its packet test: the paths of packets through PSA and what its
 //! externs do, seen from P4.
 
 #[path = "common/agree.rs"]

@@ -1,4 +1,4 @@
-//! Every program of `tests/tna` with its packet test: the ways of packets through TNA and T2NA and
+//! Every program of `tests/tna` with its packet test: the paths of packets through TNA and T2NA and
 //! what their externs do, seen from P4.
 
 #[path = "common/agree.rs"]

@@ -101,8 +101,8 @@ fn insert(switches: [&mut Switch; 2], table: TableId, key: KeyMatch, value: u32)
     assert_eq!(results[0], results[1]);
 }
 
-/// Code asks for what is read of large tables of prefixes before they are looked up, for groups of
-/// eight packets that are all there, and for tables that are large enough by now.
+/// Code prefetches slots of large prefix tables before their lookup: for complete groups of eight
+/// packets, and for tables that have become large enough.
 #[test]
 fn prefixes_are_found_whether_they_are_few_or_many_and_whether_vectors_are_full() {
     let mut numbers = Numbers(7);

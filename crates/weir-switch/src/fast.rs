@@ -1,10 +1,9 @@
-//! The compiled way through the switch: plain packets, a vector at a time.
+//! The fast path through the switch: compiled code for plain packets, a vector at a time.
 //!
-//! A packet takes it where nobody traces it, no choice is to be made by others, queues are empty
-//! and no port has a rate. Then what the queue of its port would do to it is known beforehand:
-//! nothing. What it asks for beyond being sent to one port (mirrors, resubmission, digests) the
-//! driver does, as for any other packet. Copies of groups, and packets for ports that lead back to
-//! ingress, are run as vectors of their own ([`onward`]).
+//! A packet takes it if it is not traced, the caller chooses no outcome, queues are empty and no
+//! port has a rate. Then the queue of its port has no effect on it. The driver executes what the
+//! packet requests beyond being sent to one port: mirrors, resubmission, digests. Copies of groups,
+//! and packets for ports that lead back to ingress, are run as vectors of their own ([`onward`]).
 
 mod counts;
 mod host;
@@ -98,8 +97,8 @@ impl Clone for FastPath {
 }
 
 impl FastPath {
-    /// The same code; tables of its own, for at least so many entries, which take everything anew.
-    /// What those here have counted it tells its own state when these do.
+    /// A copy with the same code and new tables, each for at least the given number of entries.
+    /// Their entries are copied before the next use; counts of the old tables are carried over.
     fn with_tables_for(&self, least_entries: usize) -> Self {
         let program = &self.whole.fused.pipeline.program;
         let epochs = Arc::new(Epochs::new());
@@ -294,11 +293,11 @@ impl Switch {
         self.compiled().map_or(0, Compiled::headroom)
     }
 
-    /// For tests: has compiled code look into tables made for at least so many entries from now on,
-    /// however few there are ([`FastTable::with_min_capacity`]), and so do what it else does only
-    /// where tables are large. Those for 100,000 prefixes of keys of 24 to 32 bits reserve 64 MB
-    /// each, or 128 MB if the program says that there may be 16,384. As of a clone, the tables'
-    /// last hits are those that the state knows, and nothing is profiled.
+    /// For tests: replaces the tables of compiled code by ones made for at least the given number
+    /// of entries, however few there are ([`FastTable::with_min_capacity`]), so that tests reach
+    /// what it does for large tables only. Those for 100,000 prefixes of keys of 24 to 32 bits
+    /// reserve 64 MB each, or 128 MB if the program says that there may be 16,384. As of a clone,
+    /// the tables' last hits are those that the state knows, and nothing is profiled.
     pub fn set_least_entries(&mut self, entries: usize) {
         if let Some(fast) = &mut self.fast {
             **fast = fast.with_tables_for(entries);

@@ -38,8 +38,8 @@ impl Clone for Slot {
 }
 
 impl Switch {
-    /// From now on this hears of what control planes change, in place of what did before; `None`:
-    /// nobody does.
+    /// Sets the journal that receives all further changes by control planes, in place of the one
+    /// before; `None`: there is none.
     ///
     /// A clone of the switch has no journal.
     pub fn set_journal(&mut self, journal: Option<Box<dyn Journal>>) {

@@ -37,8 +37,8 @@ impl Default for PortCounts {
 }
 
 impl PortCounts {
-    /// Counts packets: the port and bytes of each. Part of whoever calls it, so compiled for the
-    /// instructions that are used there.
+    /// Counts packets: the port and bytes of each. Inlined into its caller, so that it is compiled
+    /// for the caller's target features.
     #[inline(always)]
     pub fn add_all<P: Port>(&mut self, ports: &[P], bytes: &[u64]) {
         self.make_room(ports.len());

@@ -180,7 +180,7 @@ impl Switch {
     }
 
     /// When an entry was hit last, or inserted, in ns on the switch's clock; `None`: no such entry.
-    /// Only tables whose entries can time out are told.
+    /// Known only for tables whose entries can time out.
     #[must_use]
     pub fn last_hit_ns(&self, table: TableId, handle: EntryHandle) -> Option<u64> {
         let entry = self.state.table(table)?.table.entry(handle)?;

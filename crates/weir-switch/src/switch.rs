@@ -707,8 +707,8 @@ impl Switch {
             return None;
         }
         self.stats.sent(port, bytes.len());
-        // Its time, not that of whoever came late to see it leave: else a port would not reach its
-        // rate.
+        // The packet's departure, not the current time, which may be later: otherwise the port
+        // would not reach its rate.
         self.queues.sent(port, bytes.len(), self.departing_ns);
         if context.tracer.enabled() {
             context.tracer.resume_packet(tag);

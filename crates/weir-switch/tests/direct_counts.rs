@@ -1,5 +1,5 @@
-//! Direct counters of tables that count hits themselves, where programs are compiled: nobody but
-//! the clock can tell.
+//! Direct counters of tables that count hits themselves, in compiled programs: the values are those
+//! of the interpreter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -394,8 +394,8 @@ fn supports_two_part_lookup() -> bool {
     false
 }
 
-/// A pending lookup belongs to its table, slots and keys. Records that are removed meanwhile can
-/// still be read.
+/// A pending lookup belongs to its table, slots and keys. Records that are removed while it is
+/// pending can still be read.
 #[test]
 fn pending_lookups_are_finished_only_by_their_own_table_slots_and_keys() {
     let mut numbers = Numbers(1);

@@ -1,6 +1,6 @@
 //! Everything at once: ports that always have packets, a digest for each, packets for the control
 //! plane, controllers that read slowly or not at all, and writes. All make progress, the switch
-//! stops when it is told to, and every packet that it loses is counted.
+//! stops at SIGTERM, and every packet that it loses is counted.
 //!
 //! `WEIR_OVERLOAD_SECONDS` says for how long; 8 by default.
 #![cfg(target_os = "linux")]

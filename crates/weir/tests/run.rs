@@ -122,8 +122,7 @@ fn empty_capture(folder: &Path) -> String {
     path.display().to_string()
 }
 
-/// A v1model program whose ingress does this, with an Ethernet header and a table that nobody
-/// fills.
+/// A v1model program whose ingress does this, with an Ethernet header and a table that stays empty.
 fn program(declarations: &str, ingress: &str) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\n\

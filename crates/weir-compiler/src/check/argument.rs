@@ -456,8 +456,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A call of an extern function with constant arguments: whoever knows the extern can evaluate
-    /// it.
+    /// A call of an extern function with constant arguments: code that knows the extern can
+    /// evaluate it.
     pub(super) fn is_extern_call(&self, expr: &Expr) -> bool {
         let ExprKind::Call { arguments, .. } = &expr.kind else {
             return false;

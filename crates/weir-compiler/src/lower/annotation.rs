@@ -110,8 +110,8 @@ impl Lowerer<'_, '_> {
         }
     }
 
-    /// A token's text; the name of a constant number is replaced by the number, since whoever reads
-    /// the annotation later (`@field_list(MY_LIST)`) knows no names.
+    /// A token's text; the name of a constant number is replaced by the number, since readers of
+    /// the annotation (`@field_list(MY_LIST)`) know no names.
     fn annotation_token(&self, token: &ast::AnnotationToken) -> String {
         let constant = self
             .checked

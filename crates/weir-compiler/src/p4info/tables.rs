@@ -13,8 +13,8 @@ use weir_proto::p4::config::v1 as pb;
 /// Entries a table has room for where the source does not say.
 const DEFAULT_SIZE: u64 = 1024;
 
-/// Actions that the control plane is told of, one per name: those of tables, and those that a
-/// control calls itself. What only other actions call has become part of them.
+/// Actions described to the control plane, one per name: those of tables, and those that a control
+/// calls directly. Actions that only other actions call were inlined there.
 pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
     let used = used_actions(program);
     let mut seen = FxHashSet::default();

@@ -103,7 +103,7 @@ fn target() -> pb::TargetDevice {
 const TTL: u32 = 65543;
 
 /// Everything that can be read, and attributes. Of tables with idle time-outs the hit state is left
-/// out: a program between the beginning and the end of a warm init has a clock that goes on.
+/// out: the clock of a program runs on during a warm init.
 fn state(tables: &[Table]) -> Vec<Vec<u8>> {
     let times_out = |table: &Table| table.attributes.iter().any(|a| a == "IdleTimeout");
     let field = |field_id| pb::DataField { field_id, value: None };

@@ -49,8 +49,8 @@ fn mangled(rng: &mut Rng, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A number in so many bytes as its width has, mostly a small one, so that requests meet each
-/// other.
+/// A number in the bytes of its width, mostly a small one, so that requests address the same
+/// objects.
 fn number(rng: &mut Rng, bits: usize) -> Vec<u8> {
     let length = bits.div_ceil(8).max(1);
     let mut bytes = vec![0; length];

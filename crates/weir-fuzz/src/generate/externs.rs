@@ -162,8 +162,8 @@ impl Generator {
             "hash({name}, HashAlgorithm.{algorithm}, {base}, {data}, {most});"
         ));
         if algorithm == "random" {
-            // Hashes are pure, so one that nobody reads may be left out. Then others get other
-            // numbers, unless this is read.
+            // Hashes are pure, so one whose result is not read may be left out. Then others get
+            // other numbers, unless this is read.
             self.line(&format!("log_msg(\"{name} {{}}\", {{ {name} }});"));
         }
         scope.add(name, Ty::Bit(w), true);
@@ -211,8 +211,8 @@ impl Generator {
         self.guarded(scope, &call);
     }
 
-    /// A call that makes a packet of a packet: as a rule (so many times in a hundred) those that it
-    /// made do not make it again, because a clone of a clone of a clone takes long.
+    /// A call that makes a packet from a packet. With the given probability, in percent, the new
+    /// packet does not make the call again, because clones of clones take long.
     fn multiplying(&mut self, scope: &Scope, as_a_rule: usize, call: &str) {
         let guard = if self.rng.chance(as_a_rule) {
             "sm.instance_type == 0"

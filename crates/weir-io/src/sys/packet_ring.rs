@@ -3,8 +3,7 @@
 //! It is the second version of the three there are. The third, with blocks of packets instead of
 //! equal slots, takes less memory, but hands a block over when it is full or after a millisecond at
 //! the earliest: too late for a switch with little to do. Packets longer than a slot, which are
-//! those that nobody has cut into segments, come through the socket as well and are read from
-//! there.
+//! unsegmented ones, also come through the socket and are read from there.
 
 use super::{Plain, check, set_option};
 use crate::offload::VnetHeader;
@@ -60,7 +59,8 @@ unsafe impl Send for PacketRing {}
 
 impl PacketRing {
     /// Gives a socket, which receives nothing yet, a ring for the packets of an interface with this
-    /// MTU; at least for so many, if told, and a few more where the last block has room for them.
+    /// MTU; for at least the given number of packets, and a few more where the last block has room
+    /// for them.
     pub(super) fn new(socket: &OwnedFd, mtu: usize, packets: Option<u32>) -> io::Result<Self> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;

@@ -68,9 +68,8 @@ impl RawSocket {
         Self::with_ring(name, None, Sending::Queued)
     }
 
-    /// Opens a socket on the interface of this name, with room for so many packets that nobody has
-    /// received yet; from 64 to
-    /// 32768. By default as many as 16 MiB take: 7,936 of an interface with an MTU of 1500.
+    /// Opens a socket on the interface of this name, with a ring for the given number of packets,
+    /// 64 to 32,768. By default the ring takes 16 MiB: 7,936 packets for an MTU of 1500.
     ///
     /// # Errors
     ///
@@ -152,8 +151,8 @@ impl RawSocket {
         while self.deliver(batch) && batch.room() > 0 && self.fetch() {}
         let added = batch.len() - before;
         if self.patrol.is_due(added) {
-            // That the link has gone down is no error; it may come back. Until it is taken away,
-            // nobody can wait for the socket.
+            // That the link has gone down is no error; it may come back. While the error is
+            // pending, waiting for the socket returns at once.
             let _ = get_option::<libc::c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR);
             if !is_bound(&self.socket) {
                 return Err(IoError::Gone {

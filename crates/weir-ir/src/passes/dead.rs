@@ -196,7 +196,7 @@ fn step_back(
     }
 }
 
-/// Removes assignments, and calls without effects, whose results nobody reads; returns whether any
+/// Removes assignments, and calls without effects, whose results are not read; returns whether any
 /// was. `observed`: what the architecture reads of the program's variables.
 pub fn eliminate_dead(program: &mut Program, observed: &VarSet) -> bool {
     let at_exit = live_at_exit(program, observed);

@@ -2,7 +2,7 @@
 //! that the way here has already decided.
 //!
 //! A body that was put together from several blocks is full of both: a header that this path has
-//! not extracted is invalid, metadata that nobody has written is zero. The propagation is
+//! not extracted is invalid, metadata that was not written is zero. The propagation is
 //! conditional (an edge that cannot be taken contributes nothing) and learns from the branches it
 //! passes.
 
@@ -87,8 +87,8 @@ pub fn constants(scope: Scope<'_>, body: &Body, also: &VarSet) -> Vec<HashMap<Va
         .collect()
 }
 
-/// Gives packets that failed in the parser a way of their own up to the next lookup, so that what
-/// is certain for all others (headers that are valid, no error) is not lost where the ways meet.
+/// Gives packets that failed in the parser a path of their own up to the next lookup, so that facts
+/// about all others (valid headers, no error) are not lost where the paths join.
 fn split_error_path(body: &mut Body) {
     let Some(on_error) = body.on_error else { return };
     let (mut copies, mut order, mut insts) = (HashMap::new(), vec![on_error], 0);
@@ -686,8 +686,7 @@ fn replace(local: &Local<'_>, operand: &mut Operand) -> bool {
     false
 }
 
-/// As [`replace`], but fields in calls stay what they are: whoever sums them up wants to see the
-/// header.
+/// As [`replace`], but fields in calls stay: code that sums them up recognises the header by them.
 fn replace_but_fields(local: &Local<'_>, operand: &mut Operand, stands: Stands) -> bool {
     let vars = local.analysis.scope.vars;
     let is_field = matches!(operand, Operand::Var(v) if matches!(vars[*v].kind, VarKind::Field { .. }));

@@ -1,8 +1,8 @@
-//! Ways of their own for packets with different headers.
+//! Tail duplication for paths whose headers differ.
 //!
-//! Where ways meet that have added or taken away headers, it is forgotten which fields still are
-//! what the packet holds, and the deparser has to put all of them together again. So what follows
-//! is copied, as long as it is short and looks nothing up: each way then knows what it has done.
+//! Where paths join that have added or removed different headers, the facts about fields that the
+//! packet still holds are lost, and the deparser would have to rebuild all headers. Therefore the
+//! blocks behind the join are duplicated, if they are few and have no lookup.
 
 use super::VarSet;
 use super::global::{Analysis, Scope, edge_states, states};
@@ -47,8 +47,8 @@ impl Budget {
     }
 }
 
-/// What ways agree on or not: of each header whether it is valid, as far as that is known, and
-/// where it may be from.
+/// By header: its validity, if known, and where its fields may come from. Paths are compared by
+/// this.
 type Headers = Vec<(Option<u64>, u8)>;
 
 /// The header is what the parser made of it, or invalid.
@@ -97,8 +97,8 @@ fn sources(scope: Scope<'_>, body: &Body) -> Vec<Vec<u8>> {
     after
 }
 
-/// Splits the place where ways meet that differ in most headers; whether there was one that could
-/// be split.
+/// Duplicates the tail behind the join whose paths differ in most headers. Returns whether there
+/// was such a join.
 pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
     if budget.goes == 0 {
         return false;

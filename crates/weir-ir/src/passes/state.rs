@@ -1,9 +1,8 @@
 //! What is known at one point of a body: values of variables, and what the validity of headers says
 //! of each other.
 //!
-//! A program asks of one header whether it is valid and goes on as if it knew of others: a parser
-//! has extracted both or neither, or one of two. So where a header turns out to be valid, or not,
-//! others do too.
+//! A test of one header's validity often decides others: a parser has extracted both or neither, or
+//! one of two.
 
 /// Values of the tracked variables at one point.
 #[derive(Debug, Clone)]
@@ -36,8 +35,8 @@ impl Implied {
 }
 
 impl State {
-    /// All of so many variables are unknown; of the first `related` it is tracked what they say of
-    /// each other.
+    /// A state in which the given number of variables are unknown. Relations are tracked among the
+    /// first `related`.
     pub fn unknown(variables: usize, related: usize) -> Self {
         State {
             values: vec![0; variables],

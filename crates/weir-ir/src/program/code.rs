@@ -298,8 +298,8 @@ pub struct Call {
     /// Which bodies of the instance's abstract methods the call runs ([`Method::closure`]); 0 where
     /// it has none.
     pub closure: u32,
-    /// It has no effect but its results (`@pure`, `@noSideEffects`): may go where nobody reads
-    /// them.
+    /// It has no effect but its results (`@pure`, `@noSideEffects`): may be removed if they are not
+    /// read.
     pub is_pure: bool,
 }
 
@@ -312,9 +312,30 @@ impl InstKind {
             InstKind::Extract { .. } | InstKind::Lookahead { .. } | InstKind::Advance { .. }
         )
     }
+
+    /// The call that it is, if it is one.
+    #[must_use]
+    pub fn call(&self) -> Option<&Call> {
+        match self {
+            InstKind::Call(call) => Some(call),
+            InstKind::Assign { .. }
+            | InstKind::Extract { .. }
+            | InstKind::Lookahead { .. }
+            | InstKind::Advance { .. }
+            | InstKind::PacketLength { .. }
+            | InstKind::Emit { .. }
+            | InstKind::Mark(_) => None,
+        }
+    }
 }
 
 impl Call {
+    /// The instance and closure whose methods it may run.
+    #[must_use]
+    pub fn methods(&self) -> Option<(ExternId, u32)> {
+        self.instance.map(|x| (x, self.closure))
+    }
+
     /// The scalars and headers that argument `index` passes in, if it passes something in.
     #[must_use]
     pub fn inputs(&self, index: usize) -> &[InLeaf] {

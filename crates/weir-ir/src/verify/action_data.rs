@@ -77,7 +77,7 @@ fn methods(program: &Program) -> Methods {
                 written(&inst.kind, &program.headers, &mut |v| {
                     effects.writes.insert(v);
                 });
-                effects.calls.extend(called(&inst.kind));
+                effects.calls.extend(inst.kind.call().and_then(Call::methods));
             }
         }
     }
@@ -108,20 +108,6 @@ fn complete(methods: &mut Methods, key: (ExternId, u32), done: &mut HashSet<(Ext
             open.push((key, true));
             open.extend(calls.into_iter().map(|call| (call, false)));
         }
-    }
-}
-
-/// The instance and closure whose methods an instruction may run.
-fn called(kind: &InstKind) -> Option<(ExternId, u32)> {
-    match kind {
-        InstKind::Call(call) => call.instance.map(|x| (x, call.closure)),
-        InstKind::Assign { .. }
-        | InstKind::Extract { .. }
-        | InstKind::Lookahead { .. }
-        | InstKind::Advance { .. }
-        | InstKind::PacketLength { .. }
-        | InstKind::Emit { .. }
-        | InstKind::Mark(_) => None,
     }
 }
 
@@ -158,7 +144,7 @@ impl<'a> Walk<'a> {
                 written(&inst.kind, &program.headers, &mut |v| {
                     others.insert(v);
                 });
-                let effects = called(&inst.kind).and_then(|call| methods.get(&call));
+                let effects = inst.kind.call().and_then(Call::methods).and_then(|m| methods.get(&m));
                 others.extend(effects.into_iter().flat_map(|effects| &effects.writes));
             }
             if let Terminator::Lookup(lookup) = &block.terminator {
@@ -189,7 +175,7 @@ impl<'a> Walk<'a> {
             };
             for inst in &block.insts {
                 read_by_inst(&inst.kind, &self.program.headers, &mut note);
-                if let Some(effects) = called(&inst.kind).and_then(|call| methods.get(&call)) {
+                if let Some(effects) = inst.kind.call().and_then(Call::methods).and_then(|m| methods.get(&m)) {
                     effects.reads.iter().for_each(|v| note(*v));
                 }
             }

@@ -48,20 +48,10 @@ impl<'a> Verifier<'a> {
 fn called(instance: &ExternInstance) -> Vec<ExternId> {
     let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());
     let insts = blocks.flat_map(|(_, block)| &block.insts);
-    let mut found: Vec<ExternId> = insts
-        .filter_map(|inst| match &inst.kind {
-            // What it asks of itself (`predicate`) runs no method.
-            InstKind::Call(call) if call.function.starts_with("execute") => call.instance,
-            InstKind::Call(_) => None,
-            InstKind::Assign { .. }
-            | InstKind::Extract { .. }
-            | InstKind::Lookahead { .. }
-            | InstKind::Advance { .. }
-            | InstKind::PacketLength { .. }
-            | InstKind::Emit { .. }
-            | InstKind::Mark(_) => None,
-        })
-        .collect();
+    // What it asks of itself (`predicate`) runs no method.
+    let calls = insts.filter_map(|inst| inst.kind.call());
+    let runs = calls.filter(|call| call.function.starts_with("execute"));
+    let mut found: Vec<ExternId> = runs.filter_map(|call| call.instance).collect();
     found.sort_unstable();
     found.dedup();
     found

@@ -201,12 +201,7 @@ pub fn used_by_block(program: &Program, body: &Body) -> Vec<VarId> {
     let mut found = Vec::new();
     used_by(program, body, &mut found);
     let insts = body.blocks.iter().flat_map(|(_, block)| &block.insts);
-    let mut called: Vec<(ExternId, u32)> = insts
-        .filter_map(|inst| match &inst.kind {
-            InstKind::Call(call) => call.instance.map(|x| (x, call.closure)),
-            _ => None,
-        })
-        .collect();
+    let mut called: Vec<(ExternId, u32)> = insts.filter_map(|i| i.kind.call()?.methods()).collect();
     called.sort_unstable();
     called.dedup();
     for (id, closure) in called {

@@ -149,7 +149,7 @@ impl Area {
         pairs
     }
 
-    /// Records the load of a pair of words. Bytes stored meanwhile take precedence.
+    /// Records the load of a pair of words. Bytes stored since then take precedence.
     pub fn record_load(&mut self, pair: i32, words: [V; 2]) {
         for (number, v) in (pair * 2..).zip(words) {
             let mut word = self.word(number);

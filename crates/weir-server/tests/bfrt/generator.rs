@@ -103,7 +103,7 @@ fn enable(bench: &Bench, number: u32, on: bool) -> pb::TableEntry {
     )
 }
 
-/// Advances the clock and returns the packets sent meanwhile.
+/// Advances the clock and returns the packets sent until then.
 async fn later(bench: &Bench, ns: u64) -> Vec<Vec<u8>> {
     // The switch handles earlier events, such as of a port, before the clock advances.
     bench.switch.submit(Arc::new(|_, _| ())).await.expect("runs");

@@ -11,8 +11,8 @@ use weir_table::{Implementation, ProfileOp, TableOp};
 const SEARCHED: usize = 32;
 
 impl Switch {
-    /// What a change goes through besides what it brings, as so many plain entries that are
-    /// inserted cost as much.
+    /// The existing state that a change visits besides its own data, in plain entries whose
+    /// insertion costs as much.
     pub(super) fn extent(&self, write: &Write) -> usize {
         let replication = self.replication();
         match write {

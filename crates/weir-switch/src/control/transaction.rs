@@ -6,8 +6,9 @@ use crate::switch::Switch;
 use weir_ir::TableId;
 use weir_table::{EntryHandle, NewEntry, OpResult, TableOp, Undo};
 
-/// Changes that are made at once and can be taken back, all or those since a mark, until
-/// [`Transaction::commit`]. Dropping it takes all back. Nobody else sees the switch in between.
+/// Changes that take effect at once and can be undone, all or those since a mark, until
+/// [`Transaction::commit`]. Dropping it undoes all. The exclusive borrow hides the switch from
+/// others in between.
 pub struct Transaction<'a> {
     switch: &'a mut Switch,
     log: Vec<Back>,
@@ -44,9 +45,9 @@ impl Transaction<'_> {
         self.switch
     }
 
-    /// Bounds what further changes may go through of what is there: what is cleared or replaced,
-    /// and lists that are searched. Whoever asks for a change does not say how long these are.
-    /// `most` is in plain entries, the insertion of which takes as long.
+    /// Bounds the existing state that further changes may visit: cleared or replaced objects, and
+    /// searched lists. A change does not say how long these are. `most` is in plain entries whose
+    /// insertion takes as long.
     pub fn bound(&mut self, most: usize) {
         self.bound = Some((most, most));
     }

@@ -11,8 +11,8 @@ use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
 use weir_table::fast::{FastTable, head};
 
-/// What the architecture keeps of packets while they are under way. Most packets go through without
-/// anything being kept, so a slot begins when it is first asked for.
+/// What the architecture keeps of packets while they are under way. Most packets need none of it,
+/// so a slot is initialised at its first use.
 pub(super) struct PendingLookup<'a> {
     pub packets: &'a mut [FusedPacket],
     pub lengths: &'a [u64; VECTOR],

@@ -1,9 +1,9 @@
 //! Packets that go on within the switch: what is for the traffic manager, and what comes in again.
 //!
 //! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
-//! at ingress once more. They are taken in the order in which they came here, so a packet that
-//! comes in again is behind those it came with, as on a chip. What leaves is told apart by the
-//! packet that was received ([`Passage::of`]).
+//! at ingress once more. They are processed in order of arrival, so that a recirculated packet is
+//! behind those it came with, as on a chip. [`Passage::of`] says from which received packet a sent
+//! one stems.
 
 mod running;
 

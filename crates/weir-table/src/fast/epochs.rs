@@ -204,7 +204,7 @@ impl Reader {
     }
 
     /// Announces that this reader is between lookups. It is cheap: call it about once per vector.
-    /// No guard can exist meanwhile:
+    /// No guard can exist during the call:
     ///
     /// ```compile_fail,E0502
     /// # let epochs = std::sync::Arc::new(weir_table::fast::Epochs::new());

@@ -1,4 +1,5 @@
-//! A seqlock: readers that read without atomicity across words detect that a writer ran meanwhile.
+//! A seqlock: readers that read without atomicity across words detect that a writer ran
+//! concurrently.
 //!
 //! [`SeqLock::read_begin`] before the reads and [`SeqLock::validate`] behind them. There is only
 //! one writer at a time, which the table's mutex ensures.

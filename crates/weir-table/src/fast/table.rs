@@ -382,8 +382,8 @@ impl FastTable {
 /// do nothing.
 impl FastTable {
     /// Counts hits of a vector's slots, given their heads and the packets' lengths in bytes. A hit
-    /// of an entry that was removed meanwhile is not counted, or counted for an entry that reuses
-    /// its record. The table is locked meanwhile.
+    /// of an entry that was removed since the lookup is not counted, or counted for an entry that
+    /// reuses its record. The table is locked during the call.
     #[inline]
     pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
         self.lock().arena.count(Hits { heads, bytes, slots });
@@ -593,7 +593,7 @@ impl<'a> TableView<'a> {
         self.structure.lookup(&mut batch)
     }
 
-    /// As [`TableView::lookup`], and prefetches the addresses in `queue` meanwhile, which
+    /// As [`TableView::lookup`], and prefetches the addresses in `queue` during the search, which
     /// [`TableView::prefetch`] of other tables has put there. The queue is empty afterwards.
     ///
     /// # Panics

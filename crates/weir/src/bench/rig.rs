@@ -64,8 +64,8 @@ pub struct Rig {
 /// Bytes of the packets of the next vector that are fetched.
 const FETCHED: usize = 128;
 
-/// Runs all packets, a vector at a time; those of the next vector are fetched meanwhile. Every side
-/// is driven by this. Gives the cycles that it took.
+/// Runs all packets, a vector at a time, and prefetches those of the next vector. All sides use
+/// this. Returns the cycles.
 fn drive<P>(
     ports: &[u32],
     packets: &mut [P],
@@ -113,8 +113,8 @@ impl Rig {
         self.round_at(side, now_ns, false, |_, _, _| {})
     }
 
-    /// One round; where it is `watched`, `seen` is told the number of each packet, the port it
-    /// leaves at (`None`: it was dropped or copied), and what it is by then.
+    /// One round. If it is `watched`, `seen` gets the number of each packet, the port it leaves at
+    /// (`None`: it was dropped or copied), and its final bytes.
     fn round_at(
         &mut self,
         side: Side,

@@ -26,8 +26,8 @@ impl Together {
     }
 }
 
-/// Measures so many workers: in turns each alone, and all together. Also gives the share of packets
-/// that leave.
+/// Measures a number of workers, each alone and all together, alternating. Also returns the share
+/// of packets that are sent.
 ///
 /// # Errors
 /// There are fewer processors, or the case cannot be run.

@@ -176,9 +176,7 @@ pub trait Workload {
     fn into_packets(self: Box<Self>) -> Vec<Packet>;
 }
 
-/// A program that tables can be filled for: its name, at most how many entries, and the mixes it
-/// has besides misses. The tables and packets of another program, which nobody has written by hand
-/// for this one.
+/// The tables and packets of another program, for a program without a version by hand.
 struct Unwritten<W>(W);
 
 impl<W: Workload> Workload for Unwritten<W> {
@@ -191,9 +189,12 @@ impl<W: Workload> Workload for Unwritten<W> {
     }
 }
 
+/// A bundled program for which tables can be filled.
 struct Known {
     name: &'static str,
+    /// The most entries.
     entries: usize,
+    /// Mixes besides misses.
     mixes: &'static [&'static str],
     make: fn(&Wanted) -> Box<dyn Workload>,
 }

@@ -124,8 +124,8 @@ impl Mailbox {
         };
         // Whoever tells the worker more from here on wakes it, and it waits for the switch.
         drop(orders);
-        // With the switch here, a worker that sleeps goes on doing so; one that has ended does not
-        // sleep.
+        // While this thread holds the switch, a sleeping worker stays asleep. One that has ended
+        // does not sleep.
         if !self.bell.is_asleep() {
             return false;
         }
@@ -198,8 +198,8 @@ impl Control {
         self.mailboxes.len()
     }
 
-    /// Tells each worker something. All are told everything in the same order, whoever tells it: a
-    /// worker that is told to stop before a change that others make would be waited for in vain.
+    /// Sends a command to each worker. All workers receive all commands in the same order:
+    /// otherwise one could stop before a change for which the others then wait in vain.
     pub fn tell_all(&self, mut order: impl FnMut(usize) -> Order) {
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in 0..self.workers() {
@@ -273,8 +273,8 @@ impl Control {
         self.resting.load(Ordering::SeqCst) == self.workers() && self.in_flight.load(Ordering::SeqCst) == 0
     }
 
-    /// Once it [is quiet](Control::is_quiet): every worker does this with everybody else at rest,
-    /// and goes on when all have done it. True for one of them.
+    /// Ends a rest once it [is quiet](Control::is_quiet): every worker runs `then` between two
+    /// barriers. Returns true for one of them.
     pub fn end_rest(&self, then: impl FnOnce()) -> bool {
         self.together.wait();
         then();

@@ -284,8 +284,7 @@ impl Forwarder {
         }
     }
 
-    /// A packet for a port without a device: that of the control plane, or one that nobody has
-    /// connected.
+    /// A packet for a port without a device: the control plane's, or an unconnected one.
     fn send_nowhere(&mut self, port: u32, data: &[u8]) {
         if self.cpu.port != Some(port) {
             *self.unconnected.entry(port).or_default() += 1;

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use weir_server::http::{Source, serve_on};
 
-/// The server, on a thread and a runtime of its own: who asks for counters cannot hold up a control
-/// plane. It ends with this.
+/// The server, on a thread and a runtime of its own, so that readers of counters do not delay a
+/// control plane. Dropping this ends it.
 pub struct Http {
     state: Arc<State>,
     runtime: Option<tokio::runtime::Runtime>,

@@ -171,8 +171,8 @@ impl Inbox {
 
 /// Wakes a worker that sleeps, and costs nothing while it does not.
 ///
-/// Whoever turns `asleep` off writes one byte, or takes none: so there is a byte in the pipe
-/// exactly where somebody rang.
+/// The thread that clears `asleep` writes one byte, or the worker itself clears it and reads none.
+/// So the pipe holds a byte exactly if another thread rang.
 pub struct Doorbell {
     /// Bundles on their way to the worker.
     waiting: AtomicUsize,

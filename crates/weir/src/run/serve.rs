@@ -52,8 +52,8 @@ pub struct ServersReport {
 }
 
 impl Servers {
-    /// Starts those that were asked for; each listens when this returns. One that ends by itself is
-    /// an event.
+    /// Starts the servers of the command line; each listens when this returns. One that ends by
+    /// itself is an event.
     pub fn start(
         arguments: &Run,
         live: Live,

@@ -163,7 +163,11 @@ impl<'a> Builder<'a> {
         let gress = &self.ingress.ingress;
         let prefix = IntrinsicPrefix::new(self.came, self.now_ns, &self.port_metadata);
         self.parsed_by(&prefix, which, error, failures)?;
-        self.fill_intrinsic(gress);
+        self.fill_intrinsic(gress, |builder, name| match name {
+            "ingress_port" => Some(builder.came),
+            "ingress_mac_tstamp" => Some(builder.now_ns),
+            _ => None,
+        });
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
         self.block_of(gress.control);
@@ -182,20 +186,19 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Sets the fields of the intrinsic header for the control if the parser has not extracted it.
-    fn fill_intrinsic(&mut self, gress: &Gress) {
+    /// Sets the fields of the intrinsic header for the control if the parser has not extracted it:
+    /// each to the variable that `source` knows by the field's name, else to 0.
+    pub(super) fn fill_intrinsic(&mut self, gress: &Gress, source: impl Fn(&Self, &str) -> Option<VarId>) {
         let Some(valid) = gress.intrinsic.valid else { return };
-        let taken = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
-        let absent = self.branch(Operand::Var(taken));
+        let extracted = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
+        let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
         self.end(Terminator::Goto(join));
         self.at = absent;
-        let (came, now_ns) = (self.came, self.now_ns);
         for (name, field) in &gress.intrinsic.fields {
-            match name.as_str() {
-                "ingress_port" => self.copy(Some(*field), came),
-                "ingress_mac_tstamp" => self.copy(Some(*field), now_ns),
-                _ => self.set(Some(*field), 0),
+            match source(self, name) {
+                Some(from) => self.copy(Some(*field), from),
+                None => self.set(Some(*field), 0),
             }
         }
         self.jump_to(join);

@@ -6,7 +6,6 @@
 //! at the end of ingress.
 
 use super::super::driver::Tna;
-use super::super::fields::Gress;
 use super::super::headers;
 use super::dispatch::Failure;
 use super::intrinsic::IntrinsicPrefix;
@@ -14,7 +13,7 @@ use super::{Builder, Exits, exit, with_requests};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{EgressMetadata, Fused, Input};
 use crate::pipeline_builder::constant;
-use weir_ir::{BinaryOp, Bits, Operand, Rvalue, Terminator, Type, VarId};
+use weir_ir::{BinaryOp, Bits, Operand, Terminator, Type, VarId};
 
 /// Fields of the egress header that the traffic manager knows, with their bits.
 const METADATA: [(&str, u32, EgressMetadata); 5] = [
@@ -138,7 +137,7 @@ impl Builder<'_> {
         let gress = &self.egress.egress;
         let prefix = self.egress_front();
         self.parsed_by(&prefix, which, error, failures)?;
-        self.fill_untaken(gress);
+        self.fill_intrinsic(gress, |builder, name| builder.tm_metadata(name));
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
         self.block_of(gress.control);
@@ -150,22 +149,5 @@ impl Builder<'_> {
         self.block_of(gress.deparser);
         self.finish_and_send();
         Some(())
-    }
-
-    /// Gives the control the fields of the header where its parser has not taken it.
-    fn fill_untaken(&mut self, gress: &Gress) {
-        let Some(valid) = gress.intrinsic.valid else { return };
-        let taken = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
-        let absent = self.branch(Operand::Var(taken));
-        let join = self.block();
-        self.end(Terminator::Goto(join));
-        self.at = absent;
-        for (name, field) in &gress.intrinsic.fields {
-            match self.tm_metadata(name) {
-                Some(from) => self.copy(Some(*field), from),
-                None => self.set(Some(*field), 0),
-            }
-        }
-        self.jump_to(join);
     }
 }

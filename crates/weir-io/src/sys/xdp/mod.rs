@@ -89,13 +89,13 @@ impl XdpOptions {
 ///
 /// Everything the interface receives comes here and nothing reaches the kernel's own network any
 /// more: an address of this machine on the interface does not answer while this exists. (A
-/// [`crate::RawSocket`] only gets copies.) The interface receives everything, its merging of
-/// packets (GRO, LRO) and its taking off of VLAN tags are switched off meanwhile. Linux 5.11 or
-/// later is needed.
+/// [`crate::RawSocket`] only gets copies.) The interface receives everything, and while this
+/// exists, merging of packets (GRO, LRO) and VLAN offload are switched off. Linux 5.11 or later is
+/// needed.
 ///
 /// # What AF_XDP does not say
 ///
-/// A frame comes as bare bytes, without what a raw socket is told about it. Between interfaces of
+/// A frame comes as bare bytes, without the metadata that a raw socket gets. Between interfaces of
 /// one machine, as on veth, that loses information:
 ///
 /// - A local sender (a TCP or UDP socket behind the peer) leaves **checksums unfinished**. Nothing
@@ -250,14 +250,13 @@ impl<'n> Interface<'n> {
     }
 }
 
-/// Entries of each ring unless told otherwise: so many that a thread that shares its core, and has
-/// to wait for two others that have it for 4 ms each, loses nothing of a million packets per
-/// second.
+/// Default number of entries of each ring. At a million packets per second it covers 8 ms: two
+/// other threads on the core, with a time slice of 4 ms each.
 fn usual_ring(queues: u32) -> u32 {
     (8192 / queues.max(1)).next_power_of_two().clamp(512, 8192)
 }
 
-/// Entries of each ring where so many are wanted.
+/// Entries of each ring, for a number that the caller chose or by default.
 fn ring_of(wanted: Option<u32>, queues: u32) -> u32 {
     let wanted = wanted.unwrap_or(usual_ring(queues));
     wanted.clamp(64, PortsOptions::MAX_RING).next_power_of_two()

@@ -146,8 +146,8 @@ impl<T: Plain> Producer<T> {
         })
     }
 
-    /// Number of entries that can be written; looks at the kernel's counter where fewer than
-    /// `wanted` are known of.
+    /// Number of entries that can be written; reads the kernel's counter if fewer than `wanted` are
+    /// known.
     pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let mut used = self.written.wrapping_sub(self.read);
         if self.ring.size.saturating_sub(used) < wanted {

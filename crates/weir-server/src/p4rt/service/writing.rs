@@ -148,8 +148,8 @@ async fn outcomes(
     };
     let permit = shared.device.batches.admit(updates.len()).await;
     let updates = Arc::new(updates);
-    // No lock on the programs is held while updates are decoded. If the program has changed
-    // meanwhile, they are decoded again.
+    // No lock on the programs is held while updates are decoded. If the program has changed by
+    // then, they are decoded again.
     let (_phase, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
         let batch = resolve_all(&loaded, &scope, &updates, (atomicity, shared.config.max_atomic_updates)).await?;

@@ -148,7 +148,7 @@ impl Array {
         self.contended(*batch)
     }
 
-    /// An optimistic lookup: valid only if no write happened meanwhile.
+    /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
     fn optimistic(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -31,7 +31,7 @@ struct Outcome {
 }
 
 impl Array {
-    /// An optimistic lookup: valid only if no write happened meanwhile.
+    /// An optimistic lookup: valid only if no write ran concurrently.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
         let word = |w: u64| _mm512_set1_epi64(w as i64);

@@ -48,8 +48,8 @@ impl Stamps {
     #[cold]
     fn begin_step(&self, step: u64) {
         self.newest.observe(step);
-        // A reader that sees the new step sees no bits of the old one, except those set meanwhile.
-        // For such an entry the recorded hit may be one step too early.
+        // A reader that sees the new step sees no bits of the old one, except those set
+        // concurrently. For such an entry the recorded hit may be one step too early.
         for bits in &self.fresh[..] {
             bits.store(0, Ordering::Relaxed);
         }

@@ -76,7 +76,7 @@ pub(in crate::fast) struct Probe {
     pub(super) slot: usize,
     /// The key may be in its second bucket, if this is its first.
     pub(super) overflow: bool,
-    /// Nonzero if the bucket was written meanwhile.
+    /// Nonzero if the bucket was written during the search.
     pub(super) torn: u64,
 }
 

@@ -60,7 +60,7 @@ struct Array<B: Bucket> {
 #[derive(Debug)]
 pub(super) struct InlineView<B: Bucket>(Arc<Array<B>>);
 
-/// The results of passes over a vector. `torn` is nonzero if something was written meanwhile.
+/// The results of passes over a vector. `torn` is nonzero if something was written during them.
 #[derive(Default)]
 struct Passes {
     hits: u64,
@@ -131,7 +131,7 @@ impl<B: Bucket> Array<B> {
         }
     }
 
-    /// Looks into both buckets until the result is not torn and no key moved meanwhile.
+    /// Looks into both buckets until the result is not torn and no key moved during the search.
     #[cold]
     fn find(&self, key: u64) -> Option<(Probe, usize)> {
         let hash = self.seed.hash_word(key);
@@ -199,7 +199,7 @@ impl<B: Bucket> Array<B> {
         });
     }
 
-    /// An optimistic lookup: valid only if no write happened meanwhile.
+    /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
     fn optimistic<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -28,7 +28,7 @@ struct Outcome {
 }
 
 impl<B: Bucket> Array<B> {
-    /// An optimistic lookup: valid only if no write happened meanwhile. It computes the addresses
+    /// An optimistic lookup: valid only if no write ran concurrently. It computes the addresses
     /// of all buckets, then reads them.
     ///
     /// # Safety

@@ -132,7 +132,7 @@ pub(super) fn first_bit(bits: u8) -> usize {
     u32::from(bits).trailing_zeros() as usize % WORDS
 }
 
-/// Optimistic searches: valid only if no write happened meanwhile.
+/// Optimistic searches: valid only if no write ran concurrently.
 pub(in crate::fast) trait Search {
     /// The contents of the slot with these significant bits, and a bit for its position. If there
     /// is none: no bit, and a value with other significant bits.

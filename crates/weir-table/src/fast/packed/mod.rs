@@ -261,7 +261,7 @@ impl<B: Bucket> Array<B> {
         self.contended(*batch)
     }
 
-    /// An optimistic lookup: valid only if no write happened meanwhile.
+    /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
     fn optimistic<S: Search, const DENSE: bool>(&self, batch: &Batch<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -54,7 +54,7 @@ impl<B: Bucket> Array<B> {
         _mm512_add_epi64(buckets, _mm512_slli_epi64::<LINE_BITS>(first))
     }
 
-    /// An optimistic lookup: valid only if no write happened meanwhile.
+    /// An optimistic lookup: valid only if no write ran concurrently.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
         if batch.active == u64::MAX {
@@ -173,9 +173,9 @@ impl<B: Bucket> Array<B> {
         ((address as usize - self.buckets.as_ptr().addr()) >> LINE_BITS) as u32
     }
 
-    /// Stamps hits in first buckets, given the buckets' addresses. If a writer runs meanwhile the
-    /// lookup is repeated, but these stamps remain. An entry that has replaced the one that was hit
-    /// then gets a stamp that is too recent, once.
+    /// Stamps hits in first buckets, given the buckets' addresses. If a writer runs concurrently
+    /// the lookup is repeated, but these stamps remain. An entry that has replaced the one that was
+    /// hit then gets a stamp that is too recent, once.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn stamp_all(&self, addresses: &SlotWords, found: &MatchBits, hits: u64, now: u32) {
