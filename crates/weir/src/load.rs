@@ -67,8 +67,8 @@ pub fn check_port(program: &Program, port: u32) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the switch to machine code, unless the engine is the interpreter. A program that cannot be compiled is
-/// interpreted, and a message says why.
+/// Compiles the switch to machine code, unless the engine is the interpreter. A program that cannot
+/// be compiled is interpreted, and a message says why.
 pub fn compile(switch: &mut Switch, engine: Engine, format: MessageFormat, messages: &Messages) {
     if engine == Engine::Interp {
         return;
