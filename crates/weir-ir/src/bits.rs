@@ -204,6 +204,35 @@ impl Bits {
         }
     }
 
+    /// The value in these 64-bit words, the least significant first. Missing words are 0, bits
+    /// beyond the width are cut off.
+    #[must_use]
+    pub fn from_words(width: u32, words: &[u64]) -> Self {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        if width <= SMALL {
+            return Bits::new(width, u128::from(word(0)) | u128::from(word(1)) << 64);
+        }
+        let count = width.div_ceil(64) as usize;
+        let bytes: Vec<u8> = (0..count).rev().flat_map(|at| word(at).to_be_bytes()).collect();
+        Bits::from_bytes(count as u32 * 64, &bytes).zero_extend(width)
+    }
+
+    /// Writes the value into 64-bit words, the least significant first. Words beyond it become 0.
+    pub fn to_words(&self, words: &mut [u64]) {
+        words.fill(0);
+        if let Some(small) = self.to_u128() {
+            for (word, half) in words.iter_mut().zip([small as u64, (small >> 64) as u64]) {
+                *word = half;
+            }
+            return;
+        }
+        for (word, chunk) in words.iter_mut().zip(self.to_bytes().rchunks(8)) {
+            let mut bytes = [0; 8];
+            bytes[8 - chunk.len()..].copy_from_slice(chunk);
+            *word = u64::from_be_bytes(bytes);
+        }
+    }
+
     /// Writes what [`Bits::to_bytes`] gives into a place of as many bytes.
     ///
     /// # Panics
@@ -560,6 +589,10 @@ mod tests {
             let mut place = vec![0xee; w.div_ceil(8) as usize];
             a.copy_to(&mut place);
             prop_assert_eq!(place, a.to_bytes());
+            let mut words = vec![u64::MAX; w.div_ceil(64) as usize + 1];
+            a.to_words(&mut words);
+            prop_assert_eq!(words.last(), Some(&0));
+            prop_assert_eq!(Bits::from_words(w, &words), a.clone());
         }
     }
 
