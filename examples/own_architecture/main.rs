@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_arch::kit::{Engines, Service, Vocabulary, argument, block_with_role, note, number, register, state_of};
 use weir_arch::{
-    Action, Architecture, DropReason, EgressPacket, Env, Externs, IngressPacket, LoadError, QueueInfo, Resource, State,
+    Action, Architecture, BoundExterns, DropReason, EgressPacket, Env, IngressPacket, LoadError, QueueInfo, Resource,
+    State,
 };
 use weir_compiler::{Options, compile_file};
 use weir_interp::{
@@ -78,7 +79,7 @@ impl Hub {
         let vocabulary = Vocabulary {
             target: HUB.name,
             types: &["Tally"],
-            user: &Externs::default(),
+            registered: &BoundExterns::default(),
         };
         let of = |role| block_with_role(&program, role, HUB.name).map_err(|e| vec![e]);
         Ok(Hub {

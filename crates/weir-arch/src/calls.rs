@@ -1,10 +1,10 @@
 //! From the calls of a program to what an architecture does for them, and the engines that run its
 //! blocks.
 
+use crate::bound::{BoundCall, BoundExterns};
 use crate::driver::Env;
 use crate::error::{LoadError, place};
 use crate::state::State;
-use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::{
     Abort, CallSites, Event, Executable, Interpreter, MethodEngine, Outcome, PacketState, Runtime, Tracer,
@@ -17,13 +17,13 @@ pub struct Vocabulary<'a> {
     pub target: &'static str,
     /// Its extern types.
     pub types: &'static [&'static str],
-    /// What the embedder brings along.
-    pub user: &'a Externs,
+    /// The registered externs that the program uses.
+    pub registered: &'a BoundExterns,
 }
 
 impl Vocabulary<'_> {
     /// What each call of a program does, by site. `op` knows what the architecture's own externs
-    /// do, `from_user` what to make of the embedder's.
+    /// do, `from_registered` what to make of a registered one.
     ///
     /// # Errors
     /// Everything that neither has.
@@ -32,12 +32,12 @@ impl Vocabulary<'_> {
         program: &Program,
         sites: &CallSites,
         op: impl Fn(&Call) -> Option<O>,
-        from_user: impl Fn(UserFunction) -> O,
+        from_registered: impl Fn(Arc<BoundCall>) -> O,
     ) -> Result<Vec<O>, Vec<LoadError>> {
         let (mut ops, mut errors) = (Vec::new(), Vec::new());
         for (_, instance) in program.externs.iter() {
             let name = instance.type_name.as_str();
-            if !self.types.contains(&name) && !self.user.has_type(name) {
+            if !self.types.contains(&name) && !self.registered.has_type(name) {
                 errors.push(LoadError::UnknownExtern {
                     what: format!("type `{name}` (of `{}`)", instance.name),
                     place: place(program, instance.loc),
@@ -46,7 +46,7 @@ impl Vocabulary<'_> {
             }
         }
         for (_, _, call, loc) in sites.iter(program) {
-            match self.call(program, call, loc, &op, &from_user) {
+            match self.call(program, call, loc, &op, &from_registered) {
                 Ok(op) => ops.push(op),
                 Err(error) => errors.push(error),
             }
@@ -54,7 +54,7 @@ impl Vocabulary<'_> {
         if errors.is_empty() { Ok(ops) } else { Err(errors) }
     }
 
-    /// The same, where the embedder's externs are none.
+    /// The same, without registered externs.
     ///
     /// # Errors
     /// Everything that `op` does not know.
@@ -65,7 +65,7 @@ impl Vocabulary<'_> {
         op: impl Fn(&Call) -> Option<O>,
     ) -> Result<Vec<O>, Vec<LoadError>> {
         let none = Vocabulary {
-            user: &Externs::default(),
+            registered: &BoundExterns::default(),
             ..*self
         };
         let found = none.resolve(program, sites, |call| op(call).map(Some), |_| None)?;
@@ -82,10 +82,10 @@ impl Vocabulary<'_> {
         call: &Call,
         loc: Loc,
         op: impl Fn(&Call) -> Option<O>,
-        from_user: impl Fn(UserFunction) -> O,
+        from_registered: impl Fn(Arc<BoundCall>) -> O,
     ) -> Result<O, LoadError> {
         let type_name = call.instance.map(|i| program.externs[i].type_name.as_str());
-        let known = op(call).or_else(|| self.user.find(type_name, &call.function).map(from_user));
+        let known = op(call).or_else(|| self.registered.find(call, loc).cloned().map(from_registered));
         known.ok_or_else(|| {
             let what = match type_name {
                 Some(name) => format!("method `{name}.{}`", call.function),

@@ -14,7 +14,6 @@
 
 use crate::error::{LoadError, place};
 use crate::signatures::Signatures;
-use crate::user::Externs;
 use std::collections::{HashMap, HashSet};
 use weir_ir::target::{BlockSpec, PackageSpec, ResourceKind, Target};
 use weir_ir::verify::used_by_block;
@@ -29,7 +28,7 @@ const INTRINSIC: [&str; 4] = [
 ];
 
 /// All that is wrong with a program of a target. Every id in it must name something.
-pub(crate) fn errors(program: &Program, target: &Target, externs: &Externs) -> Vec<LoadError> {
+pub(crate) fn errors(program: &Program, target: &Target) -> Vec<LoadError> {
     let mut check = Check {
         program,
         target,
@@ -37,7 +36,7 @@ pub(crate) fn errors(program: &Program, target: &Target, externs: &Externs) -> V
     };
     check.blocks();
     check.tables();
-    check.calls(externs);
+    check.calls();
     check.errors
 }
 
@@ -161,7 +160,7 @@ impl Check<'_> {
         }
     }
 
-    fn calls(&mut self, externs: &Externs) {
+    fn calls(&mut self) {
         let signatures = Signatures::of(self.target);
         for (_, instance) in self.program.externs.iter() {
             if let Some(problem) = signatures.instance(instance) {
@@ -178,10 +177,6 @@ impl Check<'_> {
         let blocks = bodies.chain(methods).flat_map(|b| b.blocks.iter());
         for inst in blocks.flat_map(|(_, block)| &block.insts) {
             let InstKind::Call(call) = &inst.kind else { continue };
-            let type_name = call.instance.map(|x| self.program.externs[x].type_name.as_str());
-            if externs.find(type_name, &call.function).is_some() {
-                continue;
-            }
             if let Some(problem) = signatures.call(self.program, call) {
                 self.require(false, inst.loc, || problem);
             }

@@ -4,6 +4,7 @@
 //! the time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are
 //! the switch's.
 
+use crate::bound::BoundCall;
 use crate::choices::Choices;
 use crate::error::NotCompiled;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
@@ -273,6 +274,7 @@ impl Action {
     pub fn stopped(reason: Abort, tag: PacketTag) -> Self {
         match reason {
             Abort::Extern(loc) => Action::drop(DropReason::Assert, Some(loc), tag),
+            Abort::DroppedByExtern(loc) => Action::drop(DropReason::Extern, Some(loc), tag),
             Abort::InstructionBudget | Abort::NoSuchBody => Action::drop(DropReason::InstructionBudget, None, tag),
         }
     }
@@ -317,11 +319,17 @@ pub enum DropReason {
     EmptyGroup,
     /// It was longer than a packet may be.
     TooLong,
+    /// A registered extern dropped it.
+    Extern,
+    /// It would have waited for an extern, but no more packets can.
+    ExternFull,
+    /// It waited for an extern that stopped, or for a program that was replaced.
+    ExternLost,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [DropReason; 12] = [
+    pub const ALL: [DropReason; 15] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::Assert,
@@ -334,6 +342,9 @@ impl DropReason {
         DropReason::NoSuchSession,
         DropReason::EmptyGroup,
         DropReason::TooLong,
+        DropReason::Extern,
+        DropReason::ExternFull,
+        DropReason::ExternLost,
     ];
 
     /// Its name in counters, traces and tests: `ingress-drop`, …
@@ -352,6 +363,9 @@ impl DropReason {
             DropReason::NoSuchSession => "no-such-session",
             DropReason::EmptyGroup => "empty-group",
             DropReason::TooLong => "too-long",
+            DropReason::Extern => "extern",
+            DropReason::ExternFull => "extern-full",
+            DropReason::ExternLost => "extern-lost",
         }
     }
 
@@ -462,6 +476,13 @@ pub trait Architecture: Send + Sync {
     ) -> Option<(usize, Arc<[Bits]>)> {
         let (mut service, _) = env.service(packet.received_bytes());
         service.action_of_hit(table, EntryHandle::new(handle)?, keys)
+    }
+
+    /// A call of a pipeline that [`CallKind::Extern`](weir_ir::pipeline::CallKind::Extern) says is
+    /// one of a registered extern.
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+        let _ = (fused, call);
+        None
     }
 
     /// The hash that [`weir_ir::pipeline::CallKind::Hash`] specifies, over these bytes.

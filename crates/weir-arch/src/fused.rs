@@ -199,6 +199,7 @@ pub(crate) static NO_CALL: Call = Call {
     entry: None,
     closure: 0,
     is_pure: false,
+    execution: weir_ir::Execution::Inline,
 };
 
 /// Pipelines hold no externs with methods of the program's.

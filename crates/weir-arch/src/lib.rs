@@ -11,16 +11,18 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use weir_arch::{Externs, LoadError, load};
+//! use weir_arch::{LoadError, load};
+//! use weir_extern_api::Registry;
 //! use weir_interp::Interpreter;
 //! use weir_ir::Program;
 //!
 //! let program = Program { target: "pna".to_owned(), ..Program::default() };
-//! let refused = load(Arc::new(Interpreter::new(Arc::new(program))), &Externs::default());
+//! let refused = load(Arc::new(Interpreter::new(Arc::new(program))), &Registry::default());
 //! assert!(matches!(refused, Err(LoadError::Target { .. })));
 //! ```
 #![forbid(unsafe_code)]
 
+mod bound;
 mod calls;
 mod cells;
 mod choices;
@@ -45,7 +47,6 @@ mod service;
 mod signatures;
 mod state;
 mod tna;
-mod user;
 mod v1;
 
 /// What architectures are made of: of use to those that are defined outside this crate, too.
@@ -60,6 +61,7 @@ pub mod kit {
     pub use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
 }
 
+pub use bound::{BoundCall, BoundExterns};
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
 pub use custom_crc::{CUSTOM_CRC_WIDTHS, CustomCrcError, custom_crcs, unset_custom_crcs};
@@ -83,6 +85,5 @@ pub use registry::{
 };
 pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource, State, TableState, Unit, scalars};
 pub use tna::Tna;
-pub use user::{Externs, UserFunction};
 pub use v1::V1Model;
 pub use weir_ir::target::CustomCrc;

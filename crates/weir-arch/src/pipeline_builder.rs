@@ -502,6 +502,7 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         closure: 0,
         // Compilers of the pipeline go by `CallKind`, not by this.
         is_pure: true,
+        execution: weir_ir::Execution::Inline,
     })
 }
 

@@ -3,9 +3,9 @@
 use crate::conform;
 use crate::driver::Architecture;
 use crate::error::LoadError;
-use crate::user::Externs;
 use crate::{psa, tna, v1};
 use std::sync::{Arc, LazyLock};
+use weir_extern_api::Registry;
 use weir_interp::{Executable, Interpreter};
 use weir_ir::target::{PortMetadataSpec, Target};
 use weir_ir::{Loc, Program, SharedLeaf};
@@ -46,7 +46,7 @@ pub struct Advice {
 pub type Observer = Box<dyn Fn(&str, &SharedLeaf) -> bool>;
 
 /// Makes an architecture of a program and its engine, or says all that stands against it.
-pub type Loader = fn(Arc<dyn Executable>, &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>>;
+pub type Loader = fn(Arc<dyn Executable>, &Registry) -> Result<Box<dyn Architecture>, Vec<LoadError>>;
 
 /// Every architecture that programs can be compiled for.
 ///
@@ -76,7 +76,7 @@ fn find(program: &Program) -> Option<&'static Registration> {
 /// # Errors
 /// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
 /// [`unimplemented()`] knows the others.
-pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, LoadError> {
+pub fn load(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Box<dyn Architecture>, LoadError> {
     let target = engine.program().target.clone();
     load_all(engine, externs).map_err(|errors| {
         let first = errors.into_iter().next();
@@ -84,7 +84,7 @@ pub fn load(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
     })
 }
 
-fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
+fn load_all(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Box<dyn Architecture>, Vec<LoadError>> {
     match find(engine.program()) {
         Some(registration) => (registration.load)(engine, externs),
         None => Err(vec![LoadError::Target {
@@ -94,19 +94,20 @@ fn load_all(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Box<dyn Ar
     }
 }
 
-/// All reasons why a program cannot be run without externs of the caller's; none: it can.
+/// All reasons why a program cannot be run with these externs besides its architecture's; none: it
+/// can.
 #[must_use]
-pub fn unimplemented(program: &Program) -> Vec<LoadError> {
+pub fn unimplemented(program: &Program, externs: &Registry) -> Vec<LoadError> {
     let engine = Arc::new(Interpreter::new(Arc::new(program.clone())));
-    load_all(engine, &Externs::default()).err().unwrap_or_default()
+    load_all(engine, externs).err().unwrap_or_default()
 }
 
 /// All that a compiler would not have made of a program that was read from a text: blocks, shared
 /// variables, tables and calls that are not those of its architecture. Loading a saved
 /// program checks this first; the program has been verified.
 #[must_use]
-pub fn nonconformities(program: &Program, externs: &Externs) -> Vec<LoadError> {
-    find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target, externs))
+pub fn nonconformities(program: &Program) -> Vec<LoadError> {
+    find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target))
 }
 
 /// What a program relies on that devices of its architecture cannot do.

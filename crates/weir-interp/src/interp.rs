@@ -468,7 +468,7 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 tracer: &mut *self.tracer,
             },
         });
-        let aborted = effect == CallEffect::Abort;
+        let aborted = effect != CallEffect::Continue;
         self.trace(
             || Event::Call {
                 call,
@@ -491,10 +491,10 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
         for (&var, value) in call.results.iter().zip(results) {
             self.write(var, value, loc);
         }
-        if aborted {
-            Step::End(Outcome::Abort(Abort::Extern(loc)))
-        } else {
-            Step::Next
+        match effect {
+            CallEffect::Continue => Step::Next,
+            CallEffect::Abort => Step::End(Outcome::Abort(Abort::Extern(loc))),
+            CallEffect::Drop => Step::End(Outcome::Abort(Abort::DroppedByExtern(loc))),
         }
     }
 

@@ -35,6 +35,8 @@ pub enum Abort {
     InstructionBudget,
     /// An extern said so; the runtime knows why.
     Extern(Loc),
+    /// An extern dropped the packet.
+    DroppedByExtern(Loc),
     /// There is no such block or body in the program.
     NoSuchBody,
 }
@@ -72,6 +74,8 @@ pub enum CallEffect {
     Continue,
     /// It ends with [`Abort::Extern`].
     Abort,
+    /// It ends with [`Abort::DroppedByExtern`].
+    Drop,
 }
 
 /// The value of an argument.

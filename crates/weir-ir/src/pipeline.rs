@@ -130,6 +130,25 @@ pub enum CallKind {
         /// It may end the packet's way; the number of the exit.
         abort: Option<u32>,
     },
+    /// An extern that is not the architecture's. It accesses nothing but its arguments and the
+    /// payload: the bytes behind the parser's position. The host is given its scalars as words.
+    Extern {
+        /// What it does with the payload.
+        payload: PayloadUse,
+        /// The exit of packets that it drops.
+        abort: u32,
+    },
+}
+
+/// What an extern does with the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayloadUse {
+    /// It has no access.
+    None,
+    /// It reads the bytes.
+    Read,
+    /// It changes bytes, and keeps their number.
+    Write,
 }
 
 /// Values of a function that [`CallKind::ByMagnitude`] names.

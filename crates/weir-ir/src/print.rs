@@ -575,6 +575,12 @@ impl Printer<'_> {
         if call.is_pure {
             out.push_str(" pure");
         }
+        if let Execution::Async(AsyncCall { order, full }) = call.execution {
+            let _ = write!(out, " async order {}", order.word());
+            if let Some(full) = full {
+                let _ = write!(out, " full {}", full.word());
+            }
+        }
         out
     }
 

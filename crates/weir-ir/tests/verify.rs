@@ -129,6 +129,7 @@ fn every_id_names_something() {
             entry: None,
             closure: 0,
             is_pure: false,
+            execution: Execution::Inline,
         })
     };
     says(
@@ -608,6 +609,7 @@ fn execute() -> Inst {
         entry: None,
         closure: 0,
         is_pure: false,
+        execution: Execution::Inline,
     };
     Inst {
         kind: InstKind::Call(call),

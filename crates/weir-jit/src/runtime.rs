@@ -16,6 +16,8 @@ use cranelift_module::{FuncId, Linkage, Module};
 pub(crate) enum RuntimeFunction {
     /// `(site, slot) -> abort`
     Call,
+    /// `(site, slot) -> abort`
+    CallExtern,
     /// `(counter, index, slot)`
     Count,
     /// `(algorithm, bytes) -> hash`
@@ -35,8 +37,9 @@ pub(crate) enum RuntimeFunction {
 }
 
 impl RuntimeFunction {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Call,
+        Self::CallExtern,
         Self::Count,
         Self::Hash,
         Self::ValueSet,
@@ -62,6 +65,7 @@ impl RuntimeFunction {
         };
         match self {
             Self::Call => rarely("weir_call", calls::call as *const u8, 2, true),
+            Self::CallExtern => rarely("weir_call_extern", calls::call_extern as *const u8, 2, true),
             Self::Count => often("weir_count", calls::count as *const u8, 3, false),
             Self::Hash => often("weir_hash", calls::hash as *const u8, 2, true),
             Self::ValueSet => often("weir_value_set", calls::value_set as *const u8, 2, true),

@@ -227,6 +227,38 @@ impl CallSite {
         }
     }
 
+    /// Words of the arguments and results.
+    pub fn extern_words(&self) -> usize {
+        let arguments = self.arguments.iter().map(|argument| match argument {
+            Argument::In(leaves) => leaves.iter().map(Leaf::words).sum(),
+            Argument::Out(scalars) => scalars.iter().map(|s| s.words()).sum(),
+            Argument::Static => 0,
+        });
+        let results: usize = self.results.iter().map(|s| s.words()).sum();
+        arguments.sum::<usize>() + results
+    }
+
+    /// Cuts off the bits of outputs beyond their widths. Code relies on that.
+    pub fn cut_outputs(&self, words: &mut [u64]) {
+        let mut at = 0;
+        let mut cut = |at: &mut usize, scalar: &Scalar| {
+            *at += scalar.words();
+            match scalar.width % u64::BITS {
+                0 if scalar.width == 0 => words[*at - 1] = 0,
+                0 => {}
+                rest => words[*at - 1] &= (1 << rest) - 1,
+            }
+        };
+        for argument in &self.arguments {
+            match argument {
+                Argument::In(leaves) => at += leaves.iter().map(Leaf::words).sum::<usize>(),
+                Argument::Out(scalars) => scalars.iter().for_each(|s| cut(&mut at, s)),
+                Argument::Static => {}
+            }
+        }
+        self.results.iter().for_each(|s| cut(&mut at, s));
+    }
+
     /// Writes the host's outputs to the area. Missing values are written as 0 and take their words,
     /// so that the offsets do not move. Code relies on each value having no more bits than its
     /// variable.

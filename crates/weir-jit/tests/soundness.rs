@@ -86,6 +86,11 @@ impl Host for Silent {
         true
     }
 
+    fn call_extern(&mut self, _: usize, _: usize, _: &mut [u8], words: &mut [u64]) -> bool {
+        words.fill(u64::MAX);
+        true
+    }
+
     fn count(&mut self, _: usize, _: u64, _: usize) {}
 
     fn count_all(&mut self, _: usize, _: u64, _: Indexes<'_>) {}
@@ -161,6 +166,9 @@ fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
     struct ForgingHost(Vec<Bits>);
     impl Host for ForgingHost {
         fn call(&mut self, _: usize, _: usize, _: &[u8], _: &mut CallArguments) -> bool {
+            true
+        }
+        fn call_extern(&mut self, _: usize, _: usize, _: &mut [u8], _: &mut [u64]) -> bool {
             true
         }
         fn count(&mut self, _: usize, _: u64, _: usize) {}

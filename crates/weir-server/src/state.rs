@@ -138,7 +138,7 @@ fn runnable(saved: &Saved, started: &Arc<Program>) -> Result<Arc<Program>, State
     if Arc::ptr_eq(&program, started) {
         return Ok(program);
     }
-    let errors = weir_arch::nonconformities(&program, &weir_arch::Externs::default());
+    let errors = weir_arch::nonconformities(&program);
     errors.first().map_or(Ok(program), |error| Err(saved.not_run(error)))
 }
 

@@ -50,7 +50,7 @@ pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use weir_arch::{
     Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,
-    Defaults, Digest, DropReason, Enumeration, Externs, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,
+    Defaults, Digest, DropReason, Enumeration, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,
     Generators, LoadError, LogMessage, LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate,
     ReplicationRules, Script, State, Trigger, WredConfig, custom_crcs, hash::CrcParameters, unset_custom_crcs,
 };

@@ -9,9 +9,10 @@ use crate::stats::{DropCount, PortStats, Stats};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
-    Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, Externs, IngressPacket,
+    Action, Architecture, Choices, Defaults, Drop, DropReason, EgressPacket, Enumeration, Env, IngressPacket,
     LoadError, Origin, PRIORITIES, QueueInfo, State, enumerate,
 };
+use weir_extern_api::Registry;
 use weir_interp::{Event, Executable, Interpreter, NoTrace, PacketTag, TraceTree, Tracer};
 use weir_ir::{Loc, Program};
 
@@ -28,7 +29,7 @@ pub struct SwitchConfig {
     /// [`DropReason::Loop`].
     pub work_limit: u32,
     /// What programs may call besides the externs of their architecture.
-    pub externs: Externs,
+    pub externs: Registry,
 }
 
 impl Default for SwitchConfig {
@@ -39,7 +40,7 @@ impl Default for SwitchConfig {
             queue_capacity: DEFAULT_CAPACITY,
             max_packet_bytes: 16 * 1024,
             work_limit: 65_536,
-            externs: Externs::default(),
+            externs: Registry::default(),
         }
     }
 }

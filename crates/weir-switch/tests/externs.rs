@@ -605,17 +605,15 @@ fn the_embedder_may_bring_externs_along() {
                 .end(Terminator::Return)
         })
     });
-    let mut externs = weir_switch::Externs::default();
-    externs.function(
-        "double",
-        Arc::new(|call| {
-            let sum = call.scalar(1).map(|s| s.zero_extend(16).shl(1));
-            if let Some(sum) = sum {
-                call.set(0, &sum);
-            }
-            weir_interp::CallEffect::Continue
-        }),
-    );
+    struct Double;
+    impl weir_extern_api::Extern for Double {
+        fn call(&self, call: &mut weir_extern_api::Call<'_>) -> weir_extern_api::Outcome {
+            call.set(0, call.get(1) * 2);
+            weir_extern_api::Outcome::Continue
+        }
+    }
+    let mut externs = weir_extern_api::Registry::default();
+    externs.function("double", Arc::new(Double));
     let engine = Arc::new(weir_interp::Interpreter::new(Arc::new(v1.finish())));
     let config = weir_switch::SwitchConfig {
         externs,

@@ -1,6 +1,6 @@
 //! `weir build`
 
-use crate::cli::{Build, Emit, NO};
+use crate::cli::{Build, Emit, FrontEnd, NO};
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -87,12 +87,12 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
     match arguments.emit {
         Some(Emit::Ir) => {
             write!(out, "{}", weir_ir::print::print(&program))?;
-            for line in pipeline(&program)?.lines() {
+            for line in pipeline(&program, &arguments.source.front_end)?.lines() {
                 writeln!(out, "// {line}")?;
             }
         }
         Some(Emit::Asm) => {
-            let mut switch = weir_switch::Switch::new(crate::load::optimized(&program))?;
+            let mut switch = crate::load::switch_of(&program, &arguments.source.front_end)?;
             switch.compile_with(true)?;
             let text = switch
                 .compiled()
@@ -123,8 +123,8 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
 }
 
 /// The pipeline that is compiled, for people.
-fn pipeline(program: &Arc<weir_ir::Program>) -> Result<String> {
-    let mut switch = match weir_switch::Switch::new(crate::load::optimized(program)) {
+fn pipeline(program: &Arc<weir_ir::Program>, front_end: &FrontEnd) -> Result<String> {
+    let mut switch = match crate::load::switch_of(program, front_end) {
         Ok(switch) => switch,
         Err(error) => return Ok(format!("no pipeline: {error}")),
     };

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use weir_extern_api::Registry;
 
 /// Exit code where the answer is no.
 pub const NO: u8 = 1;
@@ -51,6 +52,21 @@ enum Command {
     Man(crate::shell::ManPages),
 }
 
+impl Command {
+    /// The part of its arguments that the front end needs, if it compiles a program.
+    fn front_end(&mut self) -> Option<&mut FrontEnd> {
+        match self {
+            Command::Check(arguments) => Some(&mut arguments.source.front_end),
+            Command::Test(arguments) => Some(&mut arguments.source.front_end),
+            Command::Trace(arguments) => Some(&mut arguments.source.front_end),
+            Command::Build(arguments) => Some(&mut arguments.source.front_end),
+            Command::Run(arguments) => Some(&mut arguments.source.front_end),
+            Command::Bench(arguments) => Some(&mut arguments.front_end),
+            Command::Demo(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => None,
+        }
+    }
+}
+
 /// What the front end needs besides the program.
 #[derive(Args, Clone)]
 pub struct FrontEnd {
@@ -63,6 +79,9 @@ pub struct FrontEnd {
     /// The architecture, where `main` does not tell, and its macros
     #[arg(long, value_name = "NAME", help = arch_help())]
     pub arch: Option<String>,
+    /// The externs that programs may call besides those of their architecture
+    #[arg(skip)]
+    pub externs: Registry,
 }
 
 /// What `--arch` is, with the architectures there are.
@@ -527,8 +546,9 @@ fn workers(text: &str) -> Result<usize, String> {
 }
 
 /// Parses the arguments, does what they say, and tells how it went.
-pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+/// Runs the command line of the process, with these externs.
+pub fn main(externs: &Registry) -> ExitCode {
+    let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // clap prints help to stdout and mistakes to stderr; a closed pipe is nobody's mistake.
@@ -536,6 +556,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { CANNOT_ASK } else { 0 });
         }
     };
+    if let Some(front_end) = cli.command.front_end() {
+        front_end.externs = externs.clone();
+    }
     let messages = match &cli.command {
         // Packets do not wait for a reader.
         Command::Run(_) => Messages::queued().unwrap_or_else(|_| Messages::direct()),

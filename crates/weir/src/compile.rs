@@ -7,6 +7,7 @@ use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use weir_compiler::{Compilation, Options, compile_bytes};
+use weir_extern_api::Registry;
 use weir_ir::Program;
 use weir_syntax::preprocess::DiskLoader;
 use weir_syntax::source::{self, Place, SourceMap, Span};
@@ -69,9 +70,9 @@ fn advice(program: &Program, sources: &SourceMap) -> Vec<Diagnostic> {
 }
 
 /// Why the program cannot be run, as warnings or errors.
-fn obstacles(program: &Program, sources: &SourceMap, severity: Severity) -> Vec<Diagnostic> {
+fn obstacles(program: &Program, externs: &Registry, sources: &SourceMap, severity: Severity) -> Vec<Diagnostic> {
     let lines = sources.by_place();
-    let all = weir_arch::unimplemented(program).into_iter();
+    let all = weir_arch::unimplemented(program, externs).into_iter();
     let found = all.map(|missing| {
         let mut parts = missing.place().unwrap_or_default().rsplitn(3, ':');
         let mut number = || parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
@@ -163,7 +164,12 @@ pub fn check(source: &Source, messages: &Messages) -> Result<u8> {
     }
     if let Some(program) = compilation.program {
         let mut warnings = advice(&program, &compilation.sources);
-        warnings.extend(obstacles(&program, &compilation.sources, Severity::Warning));
+        warnings.extend(obstacles(
+            &program,
+            &source.front_end.externs,
+            &compilation.sources,
+            Severity::Warning,
+        ));
         show(&warnings, &compilation.sources, source.message_format, messages);
     }
     Ok(0)
@@ -209,7 +215,7 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<L
         let text = input::text(&source.program)?;
         let program = weir_ir::parse::parse(&text)
             .with_context(|| format!("{} is no program of this version of weir", source.program.display()))?;
-        if let Some(error) = weir_arch::nonconformities(&program, &weir_arch::Externs::default()).first() {
+        if let Some(error) = weir_arch::nonconformities(&program).first() {
             bail!("{}: {error}", source.program.display());
         }
         return loaded(program, Lines::default());
@@ -221,7 +227,12 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<L
     match compilation.program {
         Some(program) => {
             if wanted == Wanted::Runnable {
-                let errors = obstacles(&program, &compilation.sources, Severity::Error);
+                let errors = obstacles(
+                    &program,
+                    &source.front_end.externs,
+                    &compilation.sources,
+                    Severity::Error,
+                );
                 show(&errors, &compilation.sources, source.message_format, messages);
                 if !errors.is_empty() {
                     return Ok(Err(CANNOT_ASK));

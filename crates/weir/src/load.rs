@@ -1,13 +1,13 @@
 //! From a program and a file of control-plane directives to a switch.
 
-use crate::cli::{Engine, MessageFormat};
+use crate::cli::{Engine, FrontEnd, MessageFormat};
 use crate::output::Messages;
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::sync::Arc;
 use weir_interp::Interpreter;
 use weir_ir::Program;
-use weir_switch::{Switch, SwitchConfig};
+use weir_switch::{LoadError, Switch, SwitchConfig};
 
 /// The program as engines run it: without what has no effect on any packet. Traces run it as it is
 /// written.
@@ -16,6 +16,14 @@ pub fn optimized(program: &Arc<Program>) -> Arc<Program> {
     let observes = weir_arch::observes(&optimized);
     weir_ir::passes::optimize(&mut optimized, &observes);
     Arc::new(optimized)
+}
+
+/// The configuration of a switch whose programs may call the front end's externs.
+pub fn config(front_end: &FrontEnd) -> SwitchConfig {
+    SwitchConfig {
+        externs: front_end.externs.clone(),
+        ..SwitchConfig::default()
+    }
 }
 
 /// A switch that runs the program, with the state that `entries` describes.
@@ -37,6 +45,11 @@ pub fn switch(
         crate::compile::warn_once(&warning, messages);
     }
     Ok(switch)
+}
+
+/// A switch that runs the program, optimised, without entries.
+pub fn switch_of(program: &Arc<Program>, front_end: &FrontEnd) -> Result<Switch, LoadError> {
+    Switch::with_engine(Arc::new(Interpreter::new(optimized(program))), config(front_end))
 }
 
 /// Does what the directives say; every one that cannot be done is named.

@@ -1,6 +1,6 @@
 //! `weir test`
 
-use crate::cli::{CANNOT_ASK, Engine, MessageFormat, NO, Test};
+use crate::cli::{CANNOT_ASK, Engine, NO, Test};
 use crate::compile::Loaded;
 use crate::lines::Lines;
 use crate::load;
@@ -8,6 +8,7 @@ use crate::output::Messages;
 use anyhow::Result;
 use std::io::Write;
 use std::sync::Arc;
+use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_stf::{Report, RunError, RunOptions};
 use weir_switch::Switch;
@@ -40,14 +41,7 @@ pub fn test(arguments: &Test, messages: &Messages) -> Result<u8> {
     for (name, text) in texts {
         let mut reports = Vec::new();
         for &engine in engines {
-            match one(
-                &program,
-                &text,
-                engine,
-                arguments.trace,
-                arguments.source.message_format,
-                messages,
-            ) {
+            match one(&program, &text, engine, arguments, messages) {
                 Ok(report) => reports.push((engine, report)),
                 Err(RunError::Parse(errors)) => {
                     for error in errors {
@@ -93,12 +87,13 @@ fn one(
     program: &Arc<Program>,
     text: &str,
     engine: Engine,
-    trace: bool,
-    format: MessageFormat,
+    arguments: &Test,
     messages: &Messages,
 ) -> Result<Report, RunError> {
-    let mut switch = Switch::new(program.clone())?;
-    load::compile(&mut switch, engine, format, messages);
+    let config = load::config(&arguments.source.front_end);
+    let mut switch = Switch::with_engine(Arc::new(Interpreter::new(program.clone())), config)?;
+    load::compile(&mut switch, engine, arguments.source.message_format, messages);
+    let trace = arguments.trace;
     weir_stf::run_on(switch, text, &RunOptions { trace })
 }
 

@@ -9,7 +9,6 @@ use anyhow::{Result, bail};
 use std::io::Write;
 use weir_interp::{RenderOptions, TraceTree};
 use weir_ir::Loc;
-use weir_switch::SwitchConfig;
 
 /// A trace as text, with the source lines that are known.
 pub fn render(tree: &TraceTree, lines: &Lines, colors: bool) -> String {
@@ -31,7 +30,7 @@ pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {
     };
     load::check_port(&program, arguments.port)?;
     let entries = arguments.entries.as_deref();
-    let mut switch = load::switch(program, SwitchConfig::default(), entries, messages)?;
+    let mut switch = load::switch(program, load::config(&arguments.source.front_end), entries, messages)?;
     let colors = arguments.color.is_on();
     let mut out = crate::output::stdout();
     if arguments.all {

@@ -125,7 +125,7 @@ fn the_saved_form_of_every_program_is_accepted() {
         let Some(program) = compilation.program else { continue };
         let text = weir_ir::print::print(&program);
         let again = weir_ir::parse::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let found = weir_arch::nonconformities(&again, &weir_arch::Externs::default());
+        let found = weir_arch::nonconformities(&again);
         assert!(found.is_empty(), "{}: {}", path.display(), found[0]);
         saved += 1;
     }

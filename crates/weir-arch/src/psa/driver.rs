@@ -6,6 +6,7 @@ use super::fields::{self, Carried, Fields, Path, get, set};
 use super::fuse;
 use super::fuse::FusedCall;
 use super::runtime::{Checksums, PsaRuntime};
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::{self, Engines, note};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, MAX_PASSES, Origin, PRIORITIES, QueueInfo,
@@ -18,10 +19,10 @@ use crate::load;
 use crate::meter::Color;
 use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
-use crate::user::Externs;
 use std::sync::{Arc, OnceLock};
+use weir_extern_api::Registry;
 use weir_interp::{Abort, BodyKey, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, HeaderId, Program, VarId};
+use weir_ir::{Bits, Call, HeaderId, Program, VarId};
 
 /// The port whose packets go back to ingress: `PSA_PORT_RECIRCULATE`.
 pub(crate) const PORT_RECIRCULATE: u32 = 0xffff_fffa;
@@ -102,6 +103,7 @@ pub struct Psa {
     pub(crate) emits: Option<Vec<Emit>>,
     /// See [`Psa::aliases`].
     aliases: OnceLock<Vec<(usize, HeaderId)>>,
+    pub(crate) registered: BoundExterns,
 }
 
 impl Psa {
@@ -110,10 +112,12 @@ impl Psa {
     /// # Errors
     /// A block is missing, or it uses an extern that neither PSA has nor the caller brings: all
     /// that is so.
-    pub fn new(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Self, Vec<LoadError>> {
+    pub fn new(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
-        let ops = externs::resolve(&program, engines.sites(), externs)?;
+        let is_own = |call: &Call, _| externs::own(&program, call).is_some();
+        let registered = BoundExterns::new(&program, engines.sites(), externs, is_own)?;
+        let ops = externs::resolve(&program, engines.sites(), &registered)?;
         let lasts = |block| lasts(&program, &engines, &ops, block, |_| false);
         let pipeline = |parser, control, deparser| -> Result<Pipeline, LoadError> {
             let deparser = calls::block_with_role(&program, deparser, TARGET)?;
@@ -133,6 +137,7 @@ impl Psa {
             blocks,
             emits,
             aliases: OnceLock::new(),
+            registered,
             ops,
             fields: Fields::new(&program),
             colors: Colors::new(&program),
@@ -465,6 +470,13 @@ impl Architecture for Psa {
 
     fn fused(&self) -> Result<Fused, NotCompiled> {
         fuse::fuse(self)
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+        match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
+            FusedCall::Op(Op::Registered(call), _) => Some(call),
+            FusedCall::Op(..) | FusedCall::Pseudo(_) => None,
+        }
     }
 
     fn fused_call(

@@ -1,12 +1,13 @@
 //! The externs of PSA, resolved once when a program is loaded.
 
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::Vocabulary;
 use crate::cells::Cells;
 use crate::error::LoadError;
 use crate::hash::Algorithm;
 use crate::load::{self, HANDLES, argument, member, number, unit};
 use crate::state::{Resource, scalars};
-use crate::user::{Externs, UserFunction};
+use std::sync::Arc;
 use weir_interp::CallSites;
 use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, Program};
 
@@ -78,8 +79,8 @@ pub(crate) enum Op {
     },
     /// `assert` and `assume`.
     Assert(&'static str),
-    /// One of the embedder's.
-    User(UserFunction),
+    /// A registered extern.
+    Registered(Arc<BoundCall>),
 }
 
 impl Op {
@@ -107,7 +108,7 @@ impl Op {
             | Op::Random { .. }
             | Op::Digest { .. }
             | Op::Assert(_)
-            | Op::User(_) => true,
+            | Op::Registered(_) => true,
         }
     }
 }
@@ -115,14 +116,18 @@ impl Op {
 /// All calls of a program, by site.
 ///
 /// # Errors
-/// Everything that neither PSA nor `user` has.
-pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> Result<Vec<Op>, Vec<LoadError>> {
+/// Everything that neither PSA nor the registry has.
+pub(crate) fn resolve(
+    program: &Program,
+    sites: &CallSites,
+    registered: &BoundExterns,
+) -> Result<Vec<Op>, Vec<LoadError>> {
     let vocabulary = Vocabulary {
         target: TARGET,
         types: TYPES,
-        user,
+        registered,
     };
-    vocabulary.resolve(program, sites, |call| own(program, call), Op::User)
+    vocabulary.resolve(program, sites, |call| own(program, call), Op::Registered)
 }
 
 /// What a call of PSA's own does.

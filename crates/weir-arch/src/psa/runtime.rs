@@ -136,7 +136,7 @@ impl PsaRuntime<'_> {
                     return CallEffect::Abort;
                 }
             }
-            Op::User(function) => return function(context),
+            Op::Registered(call) => return call.perform(context),
         }
         CallEffect::Continue
     }

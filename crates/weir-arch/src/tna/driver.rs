@@ -11,6 +11,7 @@ use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
 use super::runtime::{DeferredCount, Requests, TnaRuntime};
 use super::transmit;
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::{self, Engines, note};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
@@ -22,10 +23,10 @@ use crate::generator::{BUFFER, Generators};
 use crate::load;
 use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
-use crate::user::Externs;
 use std::sync::Arc;
+use weir_extern_api::Registry;
 use weir_interp::{Abort, Executable, MethodEngine, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, ExternId, Program, VarId};
+use weir_ir::{Bits, Call, ExternId, Program, VarId};
 
 /// Bytes of the frame check sequence (IEEE 802.3), which the chip counts with every packet.
 const FRAME_CHECK: u64 = 4;
@@ -53,6 +54,7 @@ pub struct Tna {
     ops: Vec<Op>,
     pipes: Vec<Pipe>,
     chip: Chip,
+    pub(crate) registered: BoundExterns,
 }
 
 /// A packet that has gone through a gress.
@@ -69,10 +71,12 @@ impl Tna {
     /// # Errors
     /// A block is missing or cannot be run, or it uses an extern that cannot be run: all that is
     /// so.
-    pub(super) fn new(engine: Arc<dyn Executable>, externs: &Externs, chip: Chip) -> Result<Self, Vec<LoadError>> {
+    pub(super) fn new(engine: Arc<dyn Executable>, externs: &Registry, chip: Chip) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
-        let ops = externs::resolve(chip.name, &program, engines.sites(), externs);
+        let is_own = |call: &Call, loc| !matches!(externs::own(&program, call, loc), Ok(None));
+        let registered = BoundExterns::new(&program, engines.sites(), externs, is_own)?;
+        let ops = externs::resolve(chip.name, &program, engines.sites(), &registered);
         let (ops, pipes) = match (ops, fields::pipes(&program)) {
             (Ok(ops), Ok(pipes)) => (ops, pipes),
             (ops, pipes) => {
@@ -87,6 +91,7 @@ impl Tna {
             ops,
             pipes,
             chip,
+            registered,
         })
     }
 
@@ -514,6 +519,17 @@ impl Architecture for Tna {
 
     fn fused_finish(&self, bytes: &mut [u8], now_ns: u64) -> usize {
         transmit::update_delay(bytes, now_ns).unwrap_or(0)
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+        match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
+            FusedCall::Op(Op::Registered(call), _) => Some(call),
+            FusedCall::Op(..)
+            | FusedCall::AsSent(..)
+            | FusedCall::Pseudo(_)
+            | FusedCall::Code
+            | FusedCall::InterpFallback(_) => None,
+        }
     }
 
     fn fused_call(

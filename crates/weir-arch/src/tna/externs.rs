@@ -3,13 +3,13 @@
 use super::hashes::Hashing;
 use super::math::MathUnit;
 use super::registers::{self, RegisterCall};
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::Vocabulary;
 use crate::cells::Cells;
 use crate::error::{LoadError, place};
 use crate::filter::{Lpf, Wred};
 use crate::load::{self, HANDLES, argument, number, unit};
 use crate::state::{Resource, scalars};
-use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::CallSites;
 use weir_ir::{Call, ConstValue, ExternId, ExternInstance, Loc, Program, TypeSpec};
@@ -169,8 +169,8 @@ pub(crate) enum Op {
     Size {
         bytes: bool,
     },
-    /// One of the embedder's.
-    User(UserFunction),
+    /// A registered extern.
+    Registered(Arc<BoundCall>),
 }
 
 /// `min8`, `max8`, `min16` and `max16`.
@@ -187,17 +187,17 @@ pub(crate) struct Extremum {
 /// All calls of a program, by site.
 ///
 /// # Errors
-/// Everything that neither the architecture nor `user` has, and everything that it does not do.
+/// Everything that neither the architecture nor the registry has, and everything that it does not do.
 pub(crate) fn resolve(
     target: &'static str,
     program: &Program,
     sites: &CallSites,
-    user: &Externs,
+    registered: &BoundExterns,
 ) -> Result<Vec<Op>, Vec<LoadError>> {
     let mut errors: Vec<LoadError> = program
         .externs
         .iter()
-        .filter(|(_, e)| !user.has_type(&e.type_name))
+        .filter(|(_, e)| !registered.has_type(&e.type_name))
         .filter_map(|(_, e)| check(program, e).err())
         .collect();
     errors.extend(registers::check_nesting(program).err());
@@ -205,7 +205,7 @@ pub(crate) fn resolve(
     let vocabulary = Vocabulary {
         target,
         types: TYPES,
-        user,
+        registered,
     };
     for (_, _, call, loc) in sites.iter(program) {
         let refused = |id: ExternId| REFUSED.iter().any(|(name, _)| *name == program.externs[id].type_name);
@@ -214,7 +214,7 @@ pub(crate) fn resolve(
         }
         match own(program, call, loc) {
             Err(error) => errors.push(error),
-            Ok(op) => match vocabulary.call(program, call, loc, |_| op.clone(), Op::User) {
+            Ok(op) => match vocabulary.call(program, call, loc, |_| op.clone(), Op::Registered) {
                 Ok(op) => ops.push(op),
                 Err(error) => errors.push(error),
             },

@@ -137,7 +137,7 @@ impl TnaRuntime<'_> {
     pub(super) fn perform(&mut self, op: &Op, context: &mut CallContext<'_>) -> CallEffect {
         match op {
             Op::Register(call) => return self.register(call, context),
-            Op::User(function) => return function(context),
+            Op::Registered(call) => return call.perform(context),
             Op::Read { id, at } => self.read(*id, at_index(*at, context), context),
             Op::Write { id, at, value } => {
                 let index = at_index(*at, context);

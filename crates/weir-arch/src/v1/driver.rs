@@ -4,6 +4,7 @@ use super::externs::{self, Op, SELECTORS, TARGET};
 use super::fields::{Groups, StandardMetadata, get, set};
 use super::fuse;
 use super::runtime::{DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::{self, Engines};
 use crate::driver::{
     Action, Architecture, DropReason, EgressPacket, Env, Handling, IngressPacket, MAX_PASSES, Origin, QueueInfo,
@@ -14,10 +15,10 @@ use crate::hash::{self, Algorithm};
 use crate::load;
 use crate::queue_use::{reads_any, sets_any};
 use crate::state::State;
-use crate::user::Externs;
 use std::sync::Arc;
+use weir_extern_api::Registry;
 use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
-use weir_ir::{Bits, Program, TableId, VarId};
+use weir_ir::{Bits, Call, Program, TableId, VarId};
 
 /// `instance_type` of simple_switch.
 mod instance {
@@ -68,7 +69,7 @@ pub struct V1Model {
     pub(crate) algorithms: Vec<Option<Algorithm>>,
     pub(crate) fields: StandardMetadata,
     pub(crate) groups: Groups,
-    pub(crate) externs: Externs,
+    pub(crate) registered: BoundExterns,
 }
 
 impl V1Model {
@@ -77,17 +78,19 @@ impl V1Model {
     /// # Errors
     /// A block is missing, or it uses an extern that neither v1model has nor the caller brings: all
     /// that is so.
-    pub fn new(engine: Arc<dyn Executable>, externs: &Externs) -> Result<Self, Vec<LoadError>> {
+    pub fn new(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
-        let ops = externs::resolve(&program, engines.sites(), externs)?;
+        let is_own = |call: &Call, _| externs::own(&program, call).is_some();
+        let registered = BoundExterns::new(&program, engines.sites(), externs, is_own)?;
+        let ops = externs::resolve(&program, engines.sites(), &registered)?;
         Ok(V1Model {
             ops,
             blocks: Blocks::new(&program).map_err(|e| vec![e])?,
             algorithms: externs::algorithms(&program),
             fields: StandardMetadata::new(&program),
             groups: Groups::new(&program),
-            externs: externs.clone(),
+            registered,
             engines,
             program,
         })
@@ -337,7 +340,7 @@ impl Architecture for V1Model {
             }
         }
         let packet = EgressPacket {
-            length: received_bytes as i64,
+            length: state.bytes.len() as i64,
             length_bits,
             state,
             ingress_port: packet.port,
@@ -411,6 +414,13 @@ impl Architecture for V1Model {
                 true
             }
             FusedCall::Op(op, loc) => self.runtime(env, packet).operate(op, *loc, arguments),
+        }
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+        match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
+            FusedCall::Op(Op::Registered(call), _) => Some(call),
+            FusedCall::Op(..) | FusedCall::Pseudo(_) | FusedCall::ChecksumError => None,
         }
     }
 

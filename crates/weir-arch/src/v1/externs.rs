@@ -1,12 +1,12 @@
 //! The externs of v1model, resolved once when a program is loaded.
 
+use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::Vocabulary;
 use crate::cells::Cells;
 use crate::error::LoadError;
 use crate::hash::Algorithm;
 use crate::load::{self, HANDLES, argument, member, number, unit};
 use crate::state::{Resource, scalars};
-use crate::user::{Externs, UserFunction};
 use std::sync::Arc;
 use weir_interp::CallSites;
 use weir_ir::{
@@ -75,32 +75,36 @@ pub(crate) enum Op {
     /// `assert` and `assume`.
     Assert(&'static str),
     Log(String),
-    /// One of the embedder's.
-    User(UserFunction),
+    /// A registered extern.
+    Registered(Arc<BoundCall>),
 }
 
-fn vocabulary(user: &Externs) -> Vocabulary<'_> {
+fn vocabulary(registered: &BoundExterns) -> Vocabulary<'_> {
     Vocabulary {
         target: TARGET,
         types: TYPES,
-        user,
+        registered,
     }
 }
 
 /// All calls of a program, by site.
 ///
 /// # Errors
-/// Everything that neither v1model nor `user` has.
-pub(crate) fn resolve(program: &Program, sites: &CallSites, user: &Externs) -> Result<Vec<Op>, Vec<LoadError>> {
-    vocabulary(user).resolve(program, sites, |call| own(program, call), Op::User)
+/// Everything that neither v1model nor the registry has.
+pub(crate) fn resolve(
+    program: &Program,
+    sites: &CallSites,
+    registered: &BoundExterns,
+) -> Result<Vec<Op>, Vec<LoadError>> {
+    vocabulary(registered).resolve(program, sites, |call| own(program, call), Op::Registered)
 }
 
 /// What a call of the program does.
-pub(crate) fn call_op(program: &Program, call: &Call, loc: Loc, user: &Externs) -> Result<Op, LoadError> {
-    vocabulary(user).call(program, call, loc, |call| own(program, call), Op::User)
+pub(crate) fn call_op(program: &Program, call: &Call, loc: Loc, registered: &BoundExterns) -> Result<Op, LoadError> {
+    vocabulary(registered).call(program, call, loc, |call| own(program, call), Op::Registered)
 }
 
-fn own(program: &Program, call: &Call) -> Option<Op> {
+pub(super) fn own(program: &Program, call: &Call) -> Option<Op> {
     match call.instance {
         Some(instance) => method(program, instance, &call.function),
         None => function(program, call),

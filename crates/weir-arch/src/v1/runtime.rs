@@ -128,7 +128,7 @@ impl V1Runtime<'_> {
                     return CallEffect::Abort;
                 }
             }
-            Op::User(function) => return function(context),
+            Op::Registered(call) => return call.perform(context),
             Op::Log(text) => self.service.log(fill_in(text, context.args.get(1)), context.loc),
         }
         CallEffect::Continue

@@ -53,6 +53,11 @@ impl<'a> Lowerer<'a, '_> {
                 self.closure_of_argument(given, expr.span);
             }
         }
+        let has_payload = ir_arguments.iter().any(|a| match a.value {
+            ArgumentValue::Extern(given) => self.program.externs[given].type_name.starts_with("payload_"),
+            _ => false,
+        });
+        let execution = self.execution(signature.annotations, has_payload);
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
         self.emit(InstKind::Call(Call {
@@ -64,6 +69,7 @@ impl<'a> Lowerer<'a, '_> {
             entry,
             closure,
             is_pure,
+            execution,
         }));
         self.substitution = before;
         // A header that an extern gives is valid.

@@ -11,6 +11,7 @@ mod block;
 mod call;
 mod closure;
 mod entry;
+mod execution;
 mod expr;
 mod extern_call;
 mod header;
@@ -115,6 +116,8 @@ pub(crate) struct Lowerer<'a, 'c> {
     /// Instances with a value per table entry, and the property that attaches each.
     attached: FxHashMap<ExternId, Span>,
     direct_calls: Vec<property::DirectCall>,
+    /// The innermost block with `@async` or `@sync`.
+    enclosing: Option<execution::EnclosingBlock>,
 }
 
 /// Lowers the program. `None` where `main` cannot be instantiated; errors are in the diagnostics.
@@ -171,6 +174,7 @@ pub(crate) fn lower(
         extern_spans: Vec::new(),
         attached: FxHashMap::default(),
         direct_calls: Vec::new(),
+        enclosing: None,
     };
     let good = lowerer.package();
     let failed = !good || lowerer.diagnostics.has_errors();

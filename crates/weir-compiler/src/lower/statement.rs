@@ -10,6 +10,10 @@ use weir_syntax::ast::{self, BinaryOp, Block, DeclarationKind, Expr, ExprKind, S
 
 impl<'a> Lowerer<'a, '_> {
     pub(super) fn block(&mut self, block: &'a Block) {
+        self.annotated_block(block);
+    }
+
+    pub(super) fn statements(&mut self, block: &'a Block) {
         for statement in &block.statements {
             self.statement(statement);
         }

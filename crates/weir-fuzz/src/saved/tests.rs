@@ -12,7 +12,7 @@ const ROUTER: &str = include_str!("../../../../p4/programs/ipv4_router/ipv4_rout
 const L2_TNA: &str = include_str!("../../../../p4/programs/l2_switch_tna/l2_switch_tna.p4");
 
 fn nonconformities(program: &Program) -> Vec<weir_arch::LoadError> {
-    weir_arch::nonconformities(program, &weir_arch::Externs::default())
+    weir_arch::nonconformities(program)
 }
 
 /// Why a text is not run.

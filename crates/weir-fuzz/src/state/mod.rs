@@ -173,7 +173,7 @@ fn restarted(path: &Path, started: &Arc<Program>, file: &[u8]) -> Option<Switch>
     let program = saved.as_ref().map_or(Ok(Arc::clone(started)), |s| s.program(started));
     let program = program.ok()?;
     // As a server does with a program from a file.
-    if !weir_arch::nonconformities(&program, &weir_arch::Externs::default()).is_empty() {
+    if !weir_arch::nonconformities(&program).is_empty() {
         return None;
     }
     let mut switch = fresh(&program)?;

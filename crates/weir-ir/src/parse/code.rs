@@ -313,7 +313,32 @@ impl Parser {
             entry,
             closure,
             is_pure: self.eat_word("pure"),
+            execution: self.execution()?,
         })
+    }
+
+    fn execution(&mut self) -> Parsed<Execution> {
+        if !self.eat_word("async") {
+            return Ok(Execution::Inline);
+        }
+        self.word("order")?;
+        let order = self.one_of("an order", CompletionOrder::from_word)?;
+        let full = match self.eat_word("full") {
+            true => Some(self.one_of("inline, wait or drop", WhenFull::from_word)?),
+            false => None,
+        };
+        Ok(Execution::Async(AsyncCall { order, full }))
+    }
+
+    fn one_of<T>(&mut self, expected: &'static str, find: impl Fn(&str) -> Option<T>) -> Parsed<T> {
+        let word = self.any_word()?;
+        match find(&word) {
+            Some(found) => Ok(found),
+            None => {
+                self.at -= 1;
+                self.fail(expected)
+            }
+        }
     }
 
     fn argument(&mut self) -> Parsed<ArgumentValue> {

@@ -280,7 +280,7 @@ pub enum BinaryOp {
 /// A call of an extern. One that is not pure may, besides its arguments, read and write scalars of
 /// [`Shared`] groups that are no part of a header: the architecture keeps its intrinsic metadata
 /// there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// The instance, or `None` for a function.
     pub instance: Option<ExternId>,
@@ -301,7 +301,76 @@ pub struct Call {
     /// It has no effect but its results (`@pure`, `@noSideEffects`): may be removed if they are not
     /// read.
     pub is_pure: bool,
+    /// Whether the packet may wait for it (`@async`, `@sync`).
+    pub execution: Execution,
 }
+
+/// How a call of an extern may be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Execution {
+    /// At once, on the thread that runs the packet.
+    #[default]
+    Inline,
+    /// `@async`: the packet may wait for it, and others may overtake it meanwhile.
+    Async(AsyncCall),
+}
+
+/// What `@async` says of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct AsyncCall {
+    /// Which packets keep their order.
+    pub order: CompletionOrder,
+    /// What happens where no more packets can wait; `None`: as whoever runs the program says.
+    pub full: Option<WhenFull>,
+}
+
+/// The order in which packets continue behind an asynchronous call. It holds among the packets that
+/// wait at the same call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CompletionOrder {
+    /// As their calls complete.
+    None,
+    /// Packets of a flow keep their order.
+    #[default]
+    Flow,
+    /// Packets that came in at the same port keep their order.
+    Port,
+}
+
+/// What happens to a packet that would have to wait where no more packets can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    /// The call is executed at once.
+    Inline,
+    /// No packets are received until there is room.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+}
+
+macro_rules! words {
+    ($type:ident { $($variant:ident = $word:literal),* }) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: &[$type] = &[$($type::$variant),*];
+
+            /// Its word in annotations, options and the IR's text.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $($type::$variant => $word),* }
+            }
+
+            /// What a word stands for.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.word() == word)
+            }
+        }
+    };
+}
+
+words!(CompletionOrder { None = "none", Flow = "flow", Port = "port" });
+words!(WhenFull { Inline = "inline", Wait = "wait", Drop = "drop" });
 
 impl InstKind {
     /// Whether it can go to the body's `on_error` block.

@@ -29,6 +29,7 @@ impl<'a> AnnotatedInst<'a> {
     pub fn abort(self) -> Option<u32> {
         match self.call_kind() {
             Some(CallKind::Host { abort, .. }) => *abort,
+            Some(CallKind::Extern { abort, .. }) => Some(*abort),
             _ => None,
         }
     }

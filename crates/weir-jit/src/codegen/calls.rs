@@ -96,6 +96,7 @@ impl SegmentBuilder<'_, '_> {
                 self.call_runtime(RuntimeFunction::WriteCell, &[which, at, value]);
             }
             CallKind::Host { writes, abort, .. } => self.host_call(call, index, writes, *abort),
+            CallKind::Extern { abort, .. } => self.host_call(call, index, &[], Some(*abort)),
         }
     }
 
@@ -283,9 +284,10 @@ impl SegmentBuilder<'_, '_> {
     /// results; the call's further reads; its further writes.
     fn host_call(&mut self, call: &Call, index: usize, writes: &[VarId], abort: Option<u32>) {
         let cx = self.cx;
-        let reads = match &cx.analysis.pipeline.calls[index] {
-            CallKind::Host { reads, .. } => reads.as_slice(),
-            _ => &[],
+        let (function, reads) = match &cx.analysis.pipeline.calls[index] {
+            CallKind::Host { reads, .. } => (RuntimeFunction::Call, reads.as_slice()),
+            CallKind::Extern { .. } => (RuntimeFunction::CallExtern, &[][..]),
+            _ => (RuntimeFunction::Call, &[][..]),
         };
         let area = self.arguments();
         let cursor = match self.state.cursor {
@@ -339,7 +341,7 @@ impl SegmentBuilder<'_, '_> {
         }
         self.sites.reserve(at);
         let (site, slot) = (self.imm(index as u64), self.slot());
-        let stop = self.call_for_value(RuntimeFunction::Call, &[site, slot]);
+        let stop = self.call_for_value(function, &[site, slot]);
         if let Some(exit) = abort {
             let (out, on) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(stop, out, &[], on, &[]);

@@ -46,6 +46,29 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
     }
 }
 
+/// The argument area holds the cursor, the handle of the entry, and then the words of the call.
+pub(crate) unsafe extern "C" fn call_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
+    // SAFETY: a segment calls with its environment (see the module). The argument area has
+    // `argument_words`, enough for each call site, and eight more. The slot's packet is as long as
+    // its row says; its frame is borrowed mutably by the run, and nothing else refers to its bytes
+    // while no code runs. Code relies on the bytes before the cursor, which the host is not given.
+    unsafe {
+        let env = &mut *env;
+        let compiled = &*env.compiled;
+        let site_index = site as usize;
+        let site = &compiled.sites.calls[site_index];
+        let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
+        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *mut u8;
+        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let consumed = (area[0] as usize / 8).min(length);
+        let payload = std::slice::from_raw_parts_mut(packet.add(consumed), length - consumed);
+        let words = &mut area[2..2 + site.extern_words()];
+        let on = (*(*env.host).0).call_extern(site_index, slot as usize, payload, words);
+        site.cut_outputs(words);
+        u64::from(!on)
+    }
+}
+
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
     // SAFETY: a segment calls with its environment (see the module), whose host has no other user
     // during the call.

@@ -12,6 +12,14 @@ pub trait Host {
     /// An extern call. `false` drops the packet, if the call may do that.
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool;
 
+    /// A call of an extern that is not the architecture's
+    /// ([`weir_ir::pipeline::CallKind::Extern`]). `words` are the scalars of all arguments in the
+    /// order of the declaration, a header's validity before its fields, then those of the results.
+    /// Each takes whole words, the lowest first. Outputs are written there; bits beyond a scalar's
+    /// width are cut off. `payload` is the packet from the parser's position on. `false` drops the
+    /// packet.
+    fn call_extern(&mut self, call: usize, slot: usize, payload: &mut [u8], words: &mut [u64]) -> bool;
+
     /// Counts the packet of a slot at an index of a counter
     /// ([`weir_ir::pipeline::CallKind::Count`]).
     fn count(&mut self, counter: usize, index: u64, slot: usize);

@@ -119,7 +119,7 @@ pub(crate) fn program(
     if start.starts_with("weir ") {
         let program = weir_ir::parse::parse(text)
             .map_err(|e| Refusal::malformed(format!("p4_device_config is no program of this version of weir: {e}")))?;
-        if let Some(error) = weir_arch::nonconformities(&program, &weir_arch::Externs::default()).first() {
+        if let Some(error) = weir_arch::nonconformities(&program).first() {
             return Err(Refusal::malformed(format!("p4_device_config: {error}")));
         }
         return Ok(Arc::new(program));

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_arch::{Architecture, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State};
+use weir_extern_api::Outcome;
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
@@ -155,6 +156,13 @@ impl Host for SwitchHost<'_> {
             self.logged.push((slot, message));
         }
         goes_on
+    }
+
+    fn call_extern(&mut self, call: usize, _: usize, payload: &mut [u8], words: &mut [u64]) -> bool {
+        match self.arch.fused_extern(self.fused, call) {
+            Some(bound) => bound.execute(words, payload) == Outcome::Continue,
+            None => true,
+        }
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {

@@ -8,6 +8,8 @@ use crate::output::Messages;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::sync::Arc;
+use weir_extern_api::Registry;
+use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_switch::{Switch, SwitchConfig};
 
@@ -20,6 +22,8 @@ pub struct Case {
     pub program: Arc<Program>,
     /// Tables and packets.
     pub load: Load,
+    /// The externs that it may call besides those of its architecture.
+    pub externs: Registry,
     /// Packets in memory.
     pub pool: usize,
     /// Flows that they belong to; as many as packets where not said.
@@ -71,6 +75,7 @@ impl Case {
             name: name.to_owned(),
             program: load::optimized(&Arc::new(program)),
             load: Load::Made { entries, mix },
+            externs: crate::externs(),
             pool: 4096,
             flows: None,
             size: 64,
@@ -125,11 +130,18 @@ impl Case {
         }
     }
 
+    fn config(&self) -> SwitchConfig {
+        SwitchConfig {
+            externs: self.externs.clone(),
+            ..SwitchConfig::default()
+        }
+    }
+
     /// Compiles the program so many times: what that took, in ms.
     pub fn compile_times(&self, times: usize) -> Result<Vec<f64>> {
         let mut took = Vec::with_capacity(times);
         for _ in 0..times {
-            let mut switch = Switch::new(Arc::clone(&self.program))?;
+            let mut switch = Switch::with_engine(Arc::new(Interpreter::new(Arc::clone(&self.program))), self.config())?;
             switch.compile()?;
             took.push(switch.compile_time().unwrap_or_default().as_secs_f64() * 1e3);
         }
@@ -145,7 +157,7 @@ impl Case {
             Load::Given { entries, .. } => entries.as_deref(),
             Load::Made { .. } => None,
         };
-        let mut switch = load::switch(Arc::clone(&self.program), SwitchConfig::default(), file, &self.messages)?;
+        let mut switch = load::switch(Arc::clone(&self.program), self.config(), file, &self.messages)?;
         let mut by_hand = None;
         let packets = match &self.load {
             Load::Given { packets, port, .. } => {

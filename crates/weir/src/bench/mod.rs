@@ -132,6 +132,7 @@ fn case(arguments: &Bench, messages: &Messages) -> Result<Option<Case>> {
         name,
         program: load::optimized(&loaded.program),
         load,
+        externs: arguments.front_end.externs.clone(),
         pool: arguments.pool as usize,
         flows: arguments.flows.map(|f| f as usize),
         size: arguments.size as usize,

@@ -61,6 +61,7 @@ fn compile(path: &Path) -> Result<Option<Config>> {
             include: Vec::new(),
             define: Vec::new(),
             arch: None,
+            externs: crate::externs(),
         },
         message_format: crate::cli::MessageFormat::Human,
     };

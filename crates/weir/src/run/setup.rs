@@ -204,6 +204,7 @@ pub fn switches(
     let config = SwitchConfig {
         explicit_ports: false,
         queue_capacity: arguments.queue_capacity as usize,
+        externs: arguments.source.front_end.externs.clone(),
         ..SwitchConfig::default()
     };
     // Whoever wants to see every step gets every step.

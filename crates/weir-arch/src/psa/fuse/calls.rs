@@ -6,6 +6,7 @@ use super::{exit, handed_over};
 use crate::driver::DropReason;
 use crate::pipeline_builder::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use weir_ir::passes::{Renaming, VarSet, read_by};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, Loc, Program, VarId};
@@ -43,6 +44,10 @@ impl Fusible for Op {
 pub(super) fn call_kind(arch: &Psa, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));
+    }
+    if let Some(bound) = arch.registered.find(call, loc) {
+        let kind = bound.kind(exit::EXTERN)?;
+        return Some((FusedCall::Op(Op::Registered(Arc::clone(bound)), loc), kind));
     }
     // A direct counter is given its index here.
     let op = match call.instance {
@@ -120,6 +125,7 @@ pub(super) fn ends(arch: &Psa, program: &Program, renaming: &Renaming, port: Var
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything.clone(), false),
         driver("end-of-egress", together(&after_egress), everything, true),
+        drop("extern", DropReason::Extern),
     ];
     Ends {
         exits,

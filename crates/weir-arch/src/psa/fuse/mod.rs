@@ -41,6 +41,7 @@ pub(crate) mod exit {
     pub const RESTART: u32 = 7;
     /// The egress control has ended, and the packet clones.
     pub const END_OF_EGRESS: u32 = 8;
+    pub const EXTERN: u32 = 9;
 }
 
 /// Makes the pipeline's body block by block.
@@ -209,6 +210,14 @@ impl Builder<'_> {
         [egress.parser, egress.control, egress.deparser].contains(&self.current)
     }
 
+    /// Whether compiled code can call a registered extern: some of the same name is known.
+    fn registered(&self, call: &Call) -> Option<()> {
+        let blocks = self.arch.blocks;
+        let is_parser = [blocks.ingress.parser, blocks.egress.parser].contains(&self.current);
+        let is_known = self.arch.registered.has_compiled_form(call);
+        (is_known && !is_parser).then_some(())
+    }
+
     fn begin(&mut self, index: usize) {
         self.current = index;
         self.clear_sums();
@@ -254,8 +263,9 @@ impl Builder<'_> {
                 self.push(kind.clone(), loc);
                 Some(())
             }
-            // Checksums of other kinds, digests elsewhere, and what the embedder brings along.
-            _ => None,
+            // Checksums of other kinds, digests elsewhere, and unknown externs.
+            Some(_) => None,
+            None => self.registered(call).map(|()| self.push(kind.clone(), loc)),
         };
         if done.is_none() {
             let program = &self.arch.program;

@@ -60,6 +60,10 @@ pub(super) fn call_kind(
     if let (READ | WRITE, Some(id)) = (call.function.as_str(), call.instance) {
         return Some((FusedCall::Code, cell(arch, call, id)?));
     }
+    if let Some(bound) = arch.registered.find(call, loc) {
+        let kind = bound.kind(exit::EXTERN)?;
+        return Some((FusedCall::Op(Op::Registered(Arc::clone(bound)), loc), kind));
+    }
     let at = At::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
         // A direct counter is given its index here.
@@ -207,6 +211,7 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         finish(port),
         recirculate(port),
         queue(live),
+        drop("extern", DropReason::Extern),
     ];
     Ends {
         exits,

@@ -61,6 +61,8 @@ pub(crate) mod exit {
     pub const RECIRCULATE: u32 = 7;
     /// Ingress has deparsed the packet for the traffic manager.
     pub const QUEUE: u32 = 8;
+    /// A registered extern dropped the packet.
+    pub const EXTERN: u32 = 9;
 }
 
 /// Makes the pipeline's body block by block.
@@ -346,6 +348,10 @@ impl<'a> Builder<'a> {
 
     fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) -> Option<()> {
         let program = Arc::clone(self.arch.program());
+        if self.arch.registered.has_compiled_form(call) && !self.parsing {
+            self.push(kind.clone(), loc);
+            return Some(());
+        }
         let op = externs::own(&program, call, loc).ok()??;
         if self.function(&op, call, loc).is_some() {
             return Some(());

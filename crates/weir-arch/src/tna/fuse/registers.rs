@@ -51,6 +51,7 @@ fn reach(
         entry: None,
         closure: 0,
         is_pure: false,
+        execution: weir_ir::Execution::Inline,
     })
 }
 

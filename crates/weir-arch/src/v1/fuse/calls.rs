@@ -17,7 +17,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
     if call.function == "$checksum_error" {
         return Some((FusedCall::ChecksumError, host(None)));
     }
-    let op = externs::call_op(&arch.program, call, loc, &arch.externs).ok()?;
+    let op = externs::call_op(&arch.program, call, loc, &arch.registered).ok()?;
     let kind = match &op {
         Op::CounterCount(id) => CallKind::Count(id.index()),
         Op::DirectCounterCount => CallKind::Nothing,
@@ -58,7 +58,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
             state: None,
             abort: None,
         },
-        Op::User(_) => return None,
+        Op::Registered(call) => call.kind(exit::EXTERN)?,
     };
     Some((FusedCall::Op(op, loc), kind))
 }

@@ -78,6 +78,7 @@ pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[F
         drop("assert", DropReason::Assert),
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
+        drop("extern", DropReason::Extern),
     ];
     Ends {
         exits,
@@ -92,7 +93,7 @@ fn goes_again(arch: &V1Model) -> bool {
     let mut insts = bodies.flat_map(|b| b.blocks.iter()).flat_map(|(_, b)| &b.insts);
     insts.any(|i| match &i.kind {
         InstKind::Call(call) => matches!(
-            externs::call_op(&arch.program, call, i.loc, &arch.externs),
+            externs::call_op(&arch.program, call, i.loc, &arch.registered),
             Ok(Op::Resubmit(_) | Op::Recirculate(_))
         ),
         _ => false,

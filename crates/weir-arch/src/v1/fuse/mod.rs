@@ -33,6 +33,7 @@ pub(crate) mod exit {
     pub const ASSERT: u32 = 5;
     pub const OVERRUN: u32 = 6;
     pub const RESTART: u32 = 7;
+    pub const EXTERN: u32 = 8;
 }
 
 /// Makes the pipeline's body block by block.
@@ -88,7 +89,7 @@ impl AppendBlocks for Builder<'_> {
             }
             return;
         };
-        let op = externs::call_op(&self.arch.program, call, loc, &self.arch.externs);
+        let op = externs::call_op(&self.arch.program, call, loc, &self.arch.registered);
         match op {
             Ok(Op::MarkToDrop) => {
                 let fields = &self.arch.fields;
@@ -365,7 +366,7 @@ impl Builder<'_> {
         let mut insts = body.blocks.iter().flat_map(|(_, b)| &b.insts);
         insts.any(|i| match &i.kind {
             InstKind::Call(call) => matches!(
-                externs::call_op(program, call, i.loc, &self.arch.externs),
+                externs::call_op(program, call, i.loc, &self.arch.registered),
                 Ok(Op::Clone(_) | Op::Resubmit(_) | Op::Recirculate(_) | Op::Truncate | Op::Digest { .. })
             ),
             _ => false,
@@ -383,7 +384,7 @@ impl Builder<'_> {
         // keep variables still name them.
         let is_pure = |call: &Call, loc| {
             !matches!(
-                externs::call_op(&arch.program, call, loc, &arch.externs),
+                externs::call_op(&arch.program, call, loc, &arch.registered),
                 Ok(Op::Clone(Keep::Vars(_)) | Op::Resubmit(Keep::Vars(_)) | Op::Recirculate(Keep::Vars(_)))
             )
         };

@@ -1,0 +1,384 @@
+//! The registered externs of a program: each call resolved, and its declaration checked, when the
+//! program is loaded.
+//!
+//! Relies on [`weir_extern_api`] for what externs are. The externs of architectures are not here:
+//! each architecture resolves its own.
+
+use crate::error::{LoadError, place};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use weir_extern_api::{
+    Call as ExternCall, Extern, Object, Outcome, Parameter, Payload, PayloadAccess, Registry, Signature,
+};
+use weir_interp::{ArgValue, BitBuffer, BodyKey, CallContext, CallEffect, CallSites, InValue, PacketState};
+use weir_ir::pipeline::{CallKind, PayloadUse};
+use weir_ir::{
+    Argument, ArgumentValue, Bits, BlockKind, Call, Execution, ExternId, InLeaf, Loc, Operand, Program, Type, TypeSpec,
+    VarId,
+};
+
+/// The longest packet that an extern may make, in bytes.
+const MAX_PACKET: usize = 65_535;
+
+/// What tells calls apart that may have different signatures.
+type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Loc);
+
+/// A call of a registered extern.
+pub struct BoundCall {
+    /// Its name in messages: `rotate`, or `esp_gcm.seal`.
+    pub name: String,
+    /// Its parameters, and where their words are.
+    pub signature: Signature,
+    /// Whether packets may wait for it.
+    pub execution: Execution,
+    /// Where it stands in the source.
+    pub loc: Loc,
+    function: Arc<dyn Extern>,
+}
+
+/// The registered externs that a program uses.
+#[derive(Clone, Default)]
+pub struct BoundExterns {
+    calls: HashMap<CallKey, Arc<BoundCall>>,
+    objects: Vec<Option<Arc<dyn Object>>>,
+    types: Vec<String>,
+}
+
+impl fmt::Debug for BoundCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoundCall({})", self.name)
+    }
+}
+
+impl fmt::Debug for BoundExterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundExterns")
+            .field("calls", &self.calls.values())
+            .finish()
+    }
+}
+
+impl BoundExterns {
+    /// Resolves the calls that `is_own` says are none of the architecture's. Names that the registry
+    /// does not have are left to the architecture to report.
+    ///
+    /// # Errors
+    /// Instances that cannot be made, and calls that are not possible: all of them.
+    pub fn new(
+        program: &Program,
+        sites: &CallSites,
+        registry: &Registry,
+        is_own: impl Fn(&Call, Loc) -> bool,
+    ) -> Result<Self, Vec<LoadError>> {
+        let mut errors = Vec::new();
+        let mut bound = BoundExterns {
+            calls: HashMap::new(),
+            objects: vec![None; program.externs.len()],
+            types: Vec::new(),
+        };
+        for (id, instance) in program.externs.iter() {
+            if PayloadAccess::of_type(&instance.type_name).is_some() {
+                bound.types.push(instance.type_name.clone());
+            } else if let Some(constructor) = registry.find_type(&instance.type_name) {
+                bound.types.push(instance.type_name.clone());
+                match constructor(instance) {
+                    Ok(object) => bound.objects[id.index()] = Some(object),
+                    Err(problem) => errors.push(LoadError::BadExtern {
+                        problem: format!("`{}`: {problem}", instance.name),
+                        place: place(program, instance.loc),
+                    }),
+                }
+            }
+        }
+        for (_, body, call, loc) in sites.iter(program) {
+            let result = match is_own(call, loc) {
+                true => own_is_inline(call).map(|()| None),
+                false => bound.bind(program, registry, body, call, loc),
+            };
+            match result {
+                Ok(None) => {}
+                Ok(Some(made)) => {
+                    bound.calls.insert(key(call, loc), Arc::new(made));
+                }
+                Err(problem) => errors.push(LoadError::BadExtern {
+                    problem,
+                    place: place(program, loc),
+                }),
+            }
+        }
+        if errors.is_empty() { Ok(bound) } else { Err(errors) }
+    }
+
+    /// A call; `None`: no such extern is registered.
+    fn bind(
+        &self,
+        program: &Program,
+        registry: &Registry,
+        body: BodyKey,
+        call: &Call,
+        loc: Loc,
+    ) -> Result<Option<BoundCall>, String> {
+        let found = match call.instance {
+            None => registry.find_function(&call.function).cloned(),
+            Some(id) => self.objects[id.index()].as_ref().and_then(|o| o.method(&call.function)),
+        };
+        let Some(function) = found else { return Ok(None) };
+        let name = match call.instance {
+            None => call.function.clone(),
+            Some(id) => format!("{}.{}", program.externs[id].type_name, call.function),
+        };
+        let signature = signature(program, call).map_err(|problem| format!("`{name}`: {problem}"))?;
+        match body {
+            BodyKey::Method(..) => {
+                return Err(format!(
+                    "`{name}` cannot be called in a method: methods run as one atomic step"
+                ));
+            }
+            BodyKey::Block(block) => {
+                let is_parser = program.blocks.get(block).is_some_and(|b| b.kind == BlockKind::Parser);
+                if is_parser && signature.payload().is_some() {
+                    return Err(format!(
+                        "`{name}` accesses the payload, which begins where the parser ends: call it in a control"
+                    ));
+                }
+                if is_parser && call.execution != Execution::Inline {
+                    return Err(format!("`{name}` cannot be @async in a parser: call it in a control"));
+                }
+            }
+        }
+        function
+            .check(&signature)
+            .map_err(|problem| format!("`{name}` is declared in another way than its implementation: {problem}"))?;
+        Ok(Some(BoundCall {
+            name,
+            signature,
+            execution: call.execution,
+            loc,
+            function,
+        }))
+    }
+
+    /// The call, if it is one of a registered extern.
+    #[must_use]
+    pub fn find(&self, call: &Call, loc: Loc) -> Option<&Arc<BoundCall>> {
+        if self.calls.is_empty() {
+            return None;
+        }
+        self.calls.get(&key(call, loc))
+    }
+
+    /// Whether compiled code can make every call of the extern that this call names.
+    pub(crate) fn has_compiled_form(&self, call: &Call) -> bool {
+        let mut same = self
+            .calls
+            .iter()
+            .filter(|((instance, function, ..), _)| *instance == call.instance && *function == call.function)
+            .peekable();
+        same.peek().is_some() && same.all(|(_, bound)| bound.kind(0).is_some())
+    }
+
+    /// Whether instances may have this type.
+    #[must_use]
+    pub fn has_type(&self, name: &str) -> bool {
+        self.types.iter().any(|known| known == name)
+    }
+
+    /// The object of an instance.
+    #[must_use]
+    pub fn object(&self, instance: ExternId) -> Option<&Arc<dyn Object>> {
+        self.objects.get(instance.index())?.as_ref()
+    }
+}
+
+fn key(call: &Call, loc: Loc) -> CallKey {
+    (call.instance, call.function.clone(), call.type_arguments.clone(), loc)
+}
+
+/// Externs of an architecture access state that other packets access in order.
+fn own_is_inline(call: &Call) -> Result<(), String> {
+    match call.execution {
+        Execution::Inline => Ok(()),
+        Execution::Async(_) => Err(format!(
+            "`{}` cannot be @async: it is an extern of the architecture, whose state other packets read and write",
+            call.function
+        )),
+    }
+}
+
+/// The signature of a call, from the widths of its arguments.
+fn signature(program: &Program, call: &Call) -> Result<Signature, String> {
+    let parameters = call.arguments.iter().map(|argument| parameter(program, argument));
+    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+    let results = widths(program, &call.results)?;
+    Ok(Signature::new(parameters, &results))
+}
+
+fn parameter(program: &Program, argument: &Argument) -> Result<Parameter, String> {
+    let name = &argument.name;
+    Ok(match &argument.value {
+        ArgumentValue::In(leaves) => {
+            let mut all = Vec::new();
+            for leaf in leaves {
+                match leaf {
+                    InLeaf::Value(Operand::Const(c)) => all.push(c.width()),
+                    InLeaf::Value(Operand::Var(var)) => all.extend(widths(program, &[*var])?),
+                    InLeaf::Header(header) => {
+                        all.push(1);
+                        all.extend(widths(program, &program.headers[*header].fields)?);
+                    }
+                }
+            }
+            Parameter::input(name, &all)
+        }
+        ArgumentValue::Out(vars) => Parameter::output(name, &widths(program, vars)?),
+        ArgumentValue::InOut(vars) => Parameter::in_out(name, &widths(program, vars)?),
+        ArgumentValue::String(text) => Parameter::text(name, text),
+        ArgumentValue::Extern(id) => {
+            let type_name = &program.externs[*id].type_name;
+            match PayloadAccess::of_type(type_name) {
+                Some(access) => Parameter::payload(name, access),
+                None => return Err(format!("an instance of `{type_name}` cannot be passed in `{name}`")),
+            }
+        }
+        ArgumentValue::Packet => return Err(format!("the packet cannot be passed in `{name}`: pass a payload")),
+    })
+}
+
+fn widths(program: &Program, vars: &[VarId]) -> Result<Vec<u32>, String> {
+    let width = |var: &VarId| match program.vars[*var].ty {
+        Type::Bits(width) => Ok(width),
+        Type::Varbit(_) => Err(format!(
+            "`{}` is a varbit, which cannot be passed",
+            program.vars[*var].name
+        )),
+    };
+    vars.iter().map(width).collect()
+}
+
+impl BoundCall {
+    /// What an engine must know of it, where `abort` is the exit of packets that it drops. `None`:
+    /// it may resize the payload, which compiled code does not do.
+    pub(crate) fn kind(&self, abort: u32) -> Option<CallKind> {
+        let payload = match self.signature.payload() {
+            None => PayloadUse::None,
+            Some(PayloadAccess::Read) => PayloadUse::Read,
+            Some(PayloadAccess::Write) => PayloadUse::Write,
+            Some(PayloadAccess::Resize) => return None,
+        };
+        Some(CallKind::Extern { payload, abort })
+    }
+
+    /// Executes it with these words ([`Signature`]) and this payload, which keeps its length.
+    #[must_use]
+    pub fn execute(&self, words: &mut [u64], payload: &mut [u8]) -> Outcome {
+        let length = payload.len();
+        let payload = self.signature.payload().and_then(|_| Payload::new(payload, 0, length));
+        self.function
+            .call(&mut ExternCall::new(&self.signature, words, payload))
+    }
+
+    /// Executes it for the interpreter.
+    pub(crate) fn perform(&self, context: &mut CallContext<'_>) -> CallEffect {
+        let mut words = vec![0; self.signature.words()];
+        let mut at = 0;
+        for argument in context.args.iter() {
+            each_scalar(argument, &mut |value| put(&mut words, &mut at, value));
+        }
+        let outcome = match self.signature.payload() {
+            None => self.execute(&mut words, &mut []),
+            Some(access) => self.with_payload(access, &mut words, context.packet),
+        };
+        at = 0;
+        for argument in context.args.iter_mut() {
+            match argument {
+                ArgValue::Out(values) => {
+                    for value in values {
+                        *value = take(&words, &mut at, value.width());
+                    }
+                }
+                ArgValue::In(_) | ArgValue::Static => {
+                    each_scalar(argument, &mut |value| at += words_of(value.width()));
+                }
+            }
+        }
+        for value in context.results.iter_mut() {
+            *value = take(&words, &mut at, value.width());
+        }
+        match outcome {
+            Outcome::Continue => CallEffect::Continue,
+            Outcome::Drop => CallEffect::Drop,
+        }
+    }
+
+    fn with_payload(&self, access: PayloadAccess, words: &mut [u64], packet: &mut PacketState) -> Outcome {
+        // A payload that begins within a byte is shifted to whole bytes and back.
+        let shifted = (!packet.cursor.is_multiple_of(8)).then(|| packet.payload());
+        let (mut memory, start) = match shifted {
+            Some(payload) => (payload, 0),
+            None => {
+                let bytes = std::mem::take(&mut packet.bytes);
+                let start = (packet.cursor / 8).min(bytes.len());
+                (bytes, start)
+            }
+        };
+        let end = memory.len();
+        if access == PayloadAccess::Resize {
+            let room = self.function.growth(end - start).min(MAX_PACKET.saturating_sub(end));
+            memory.resize(end + room, 0);
+        }
+        let payload = Payload::new(&mut memory, start, end);
+        let mut call = ExternCall::new(&self.signature, words, payload);
+        let outcome = self.function.call(&mut call);
+        let end = call.into_payload().map_or(end, |payload| payload.range().end);
+        memory.truncate(end);
+        if packet.cursor.is_multiple_of(8) {
+            packet.bytes = memory;
+        } else if access > PayloadAccess::Read {
+            let mut whole = BitBuffer::new();
+            let bits = u32::try_from(packet.cursor).unwrap_or(u32::MAX);
+            if let Some(before) = weir_interp::read_bits(&packet.bytes, 0, bits) {
+                whole.push(&before);
+            }
+            whole.push_rest(&memory, 0);
+            packet.bytes = whole.into_bytes();
+        }
+        outcome
+    }
+}
+
+fn words_of(width: u32) -> usize {
+    (width.div_ceil(64) as usize).max(1)
+}
+
+/// The scalars of an argument as a signature counts them: those of invalid headers, too.
+fn each_scalar(argument: &ArgValue, f: &mut dyn FnMut(&Bits)) {
+    match argument {
+        ArgValue::In(values) => {
+            for value in values {
+                match value {
+                    InValue::Scalar(bits) => f(bits),
+                    InValue::Header { valid, fields } => {
+                        f(&Bits::bool(*valid));
+                        fields.iter().for_each(&mut *f);
+                    }
+                }
+            }
+        }
+        ArgValue::Out(values) => values.iter().for_each(f),
+        ArgValue::Static => {}
+    }
+}
+
+fn put(words: &mut [u64], at: &mut usize, value: &Bits) {
+    let next = *at + words_of(value.width());
+    value.to_words(&mut words[*at..next]);
+    *at = next;
+}
+
+fn take(words: &[u64], at: &mut usize, width: u32) -> Bits {
+    let next = *at + words_of(width);
+    let value = Bits::from_words(width, &words[*at..next]);
+    *at = next;
+    value
+}
