@@ -183,7 +183,7 @@ impl Machine {
         let memory = Memory {
             context,
             scratch,
-            sentinel: vec![0; compiled.max_read],
+            sentinel: vec![0; compiled.sentinel_bytes],
             lanes: LaneUse::default(),
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
@@ -764,7 +764,7 @@ impl Memory {
         // by the compiler). It writes packets inside the bounds that it checks against the packet's
         // length. Their memory is owned by the frames, and the room before and behind them was
         // checked by `load` and `Frame::new`. Code for eight packets also reads behind packets, and
-        // uses `sentinel` for lanes without a packet, which has `max_read` bytes.
+        // uses `sentinel` for lanes without a packet, which has `sentinel_bytes` bytes.
         unsafe {
             let packets = match stage.lanes {
                 Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),

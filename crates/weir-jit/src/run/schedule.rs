@@ -89,7 +89,7 @@ impl Schedule {
                 keys: key_row * PITCH,
                 results: first..first + tables[table.index()].1.words * PITCH,
                 executed,
-                slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.number),
+                slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.table),
             }
         };
         let hoisted = |site: usize| match layout.inline_lookups[site].how {
