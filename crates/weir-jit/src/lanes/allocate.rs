@@ -4,8 +4,8 @@
 //! read (Poletto and Sarkar, "Linear Scan Register Allocation"). Values without a register are
 //! spilled to the stack, or rematerialised from the row they came from.
 //!
-//! It splits no intervals and inserts no operations: [`super::emit`] loads and stores spilled values
-//! at each access.
+//! It splits no intervals and inserts no operations: [`super::emit`] loads and stores spilled
+//! values at each access.
 
 use super::op::{Code, MaskReg, Op, Rows};
 use std::collections::BTreeMap;
@@ -85,8 +85,8 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
     homes
 }
 
-/// Makes a row the home of spilled vectors that were loaded from it, if it is not written while they
-/// are live. Their stack slots stay unused.
+/// Makes a row the home of spilled vectors that were loaded from it, if it is not written while
+/// they are live. Their stack slots stay unused.
 fn rematerialise_from_rows(code: &Code, ranges: &[Option<LiveRange>], homes: &mut [Home]) {
     let mut row_stores: BTreeMap<(Rows, i32), Vec<usize>> = BTreeMap::new();
     for (i, op) in code.ops.iter().enumerate() {

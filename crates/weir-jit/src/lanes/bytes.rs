@@ -85,8 +85,8 @@ pub(super) enum Recipe {
     ShiftLeft(VectorReg, u8),
     ShiftRight(VectorReg, u8),
     Shuffle(VectorReg, Shuffle),
-    /// The low and the high word of a 128-bit number, shifted right by this number of bits. The word
-    /// then consists of these bytes of the shifted number's low word, [`FUNNEL_SHIFT`].
+    /// The low and the high word of a 128-bit number, shifted right by this number of bits. The
+    /// word then consists of these bytes of the shifted number's low word, [`FUNNEL_SHIFT`].
     FunnelShiftRight(VectorReg, VectorReg, u8, Bytes),
     /// The union of these words, each to be materialised.
     Or(Vec<Bytes>),

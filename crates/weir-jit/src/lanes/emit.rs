@@ -2,7 +2,7 @@
 //! packets of a vector in groups of eight, and returns those that bailed out.
 //!
 //! Relies on [`super::allocate`] for the homes of vectors and masks, and on [`super::x64`] for
-//! encodings. It reorders nothing, except that it moves code for partial groups behind the function.
+//! encodings. It reorders nothing, except that code for partial groups lies behind the function.
 //! The submodule [`packets`] has the memory accesses through address registers.
 
 mod packets;
@@ -40,10 +40,11 @@ const ADDRESS_REGISTERS: [Gpr; LANES] = [Gpr(8), Gpr(9), Gpr(10), Gpr(11), Gpr(1
 const CALLEE_SAVED: [Gpr; 6] = [RBX, RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 /// Registers that are not allocated: for operands from memory, and intermediate values.
 const SCRATCH_VECTORS: [Zmm; 4] = [Zmm(0), Zmm(1), Zmm(2), Zmm(3)];
-/// The same for masks. The first cannot mask an instruction.
+/// The same for masks. The first cannot be the mask of an instruction.
 const SCRATCH_MASKS: [KReg; 2] = [KReg(0), KReg(1)];
 /// The current block's mask, if its home is on the stack.
 const BLOCK_MASK: KReg = KReg(2);
+/// The vector and mask registers that are allocated.
 const ALLOCATED_VECTORS: std::ops::Range<u8> = 4..32;
 const ALLOCATED_MASKS: std::ops::Range<u8> = 3..8;
 
@@ -254,7 +255,7 @@ impl Emitter {
         }
     }
 
-    /// Emits the operations for one group. Consecutive stores to rows share a test for a full group.
+    /// Emits the operations for one group. Adjacent stores to rows share a test for a full group.
     fn operations(&mut self, code: &Code) {
         let skippable_blocks = skippable_blocks(code);
         let mut remaining_cost: usize = code.ops.iter().map(cost).sum();
@@ -313,6 +314,7 @@ impl Emitter {
         Mem::At(RSP, self.frame.spilled_masks + slot as i32)
     }
 
+    /// The home of a vector.
     fn home(&self, v: VectorReg) -> Home {
         self.homes.vectors[v.0 as usize]
     }
@@ -587,14 +589,15 @@ impl Emitter {
         });
     }
 
+    /// Stores a vector to a row.
     fn store_row(&mut self, (rows, offset, from): RowStore, masking: Masking) {
         let from = self.register(from, SCRATCH_VECTORS[0]);
         let to = Operand::Memory(Self::row(rows, offset));
         self.asm.unary_masked(VMOVDQU64_STORE, from, to, masking);
     }
 
-    /// Adds the block's packets to a mask of the vector in memory. Always as a whole word: stores of
-    /// single bytes are not forwarded to a later load of the word.
+    /// Adds the block's packets to a mask of the vector in memory. Always as a whole word: stores
+    /// of single bytes are not forwarded to a later load of the word.
     fn add_block_packets(&mut self, to: Mem) {
         self.asm.mask_to_gpr(RAX, self.block_mask());
         self.asm.shift_left(RAX, RAX, FIRST_SLOT);

@@ -165,6 +165,7 @@ impl Lower<'_> {
         }
     }
 
+    /// The number of set bits or of leading zeros.
     fn bit_count(&mut self, op: Unary, value: LaneValue) -> LaneValue {
         let a = self.as_vector(value);
         let dst = self.code.new_vector();
@@ -373,6 +374,7 @@ impl Lower<'_> {
         }
     }
 
+    /// A left shift by a constant other than 0 and below the width.
     fn shifted_left(&mut self, lhs: LaneValue, by: u32, bits: u32) -> LaneValue {
         if let LaneValue::Constant(value) = lhs {
             return LaneValue::Constant(value << by & low_ones(bits));
@@ -390,6 +392,7 @@ impl Lower<'_> {
         self.truncated(shifted, bits)
     }
 
+    /// A logical right shift by a constant other than 0 and below the width.
     fn shifted_right(&mut self, lhs: LaneValue, by: u32) -> LaneValue {
         if let LaneValue::Constant(value) = lhs {
             return LaneValue::Constant(value >> by);
@@ -481,6 +484,7 @@ impl Lower<'_> {
         }
     }
 
+    /// `if condition != 0 { a } else { b }`
     fn select(&mut self, condition: Value, a: Value, b: Value) -> LaneValue {
         let condition = self.value_of(condition);
         let (set, clear) = (self.value_of(a), self.value_of(b));
@@ -495,7 +499,7 @@ impl Lower<'_> {
                 let word = LaneValue::Vector(self.as_vector(set));
                 (word, word)
             }
-            both => both,
+            distinct => distinct,
         };
         let mask = match self.as_mask(condition) {
             Ok(mask) => mask,

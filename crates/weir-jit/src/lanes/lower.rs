@@ -84,18 +84,18 @@ pub(super) struct Lower<'a> {
     memory_reads: HashMap<Value, Vec<(usize, i32, u32)>>,
     /// Loads that are emitted in the blocks that use them, by result.
     sunk_loads: HashMap<Value, SunkLoad>,
-    /// Subtrees of the dominator tree that have begun and not ended, the innermost last.
+    /// Subtrees of the dominator tree to which the current block belongs, the innermost last.
     open_subtrees: Vec<OpenSubtree>,
 }
 
-/// A computation that depends on its operands only, as a key for common-subexpression elimination.
+/// A computation that depends on its operands only, for common-subexpression elimination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Expression {
     Alu(Alu, VectorReg, Source),
     Shift(ShiftOp, VectorReg, u8),
 }
 
-/// The vector that the address registers hold, and the mask of the packets for which they are set.
+/// The vector that the address registers hold, and the mask of the packets for which it is valid.
 type AddressRegisters = (VectorReg, MaskReg);
 
 /// A subtree of the dominator tree whose blocks are being lowered.
@@ -205,36 +205,36 @@ impl Lower<'_> {
     }
 
     /// Lowers the block at a position.
-    fn lower_block(&mut self, at: usize) {
-        self.close_subtrees(at);
-        self.current_block = at;
-        if let Some(earlier) = self.flow.control_equivalent[at] {
+    fn lower_block(&mut self, index: usize) {
+        self.close_subtrees(index);
+        self.current_block = index;
+        if let Some(earlier) = self.flow.control_equivalent[index] {
             let mask = self.block_masks[&earlier];
-            self.block_masks.insert(at, mask);
+            self.block_masks.insert(index, mask);
         }
-        let mask = self.mask_of_block(at);
-        if self.flow.predecessors[at] != [at.wrapping_sub(1)] || self.flow.control_equivalent[at].is_none() {
+        let mask = self.mask_of_block(index);
+        if self.flow.predecessors[index] != [index.wrapping_sub(1)] || self.flow.control_equivalent[index].is_none() {
             self.open_subtrees.push(OpenSubtree {
-                root: at,
-                end: self.flow.subtree_end[at],
+                root: index,
+                end: self.flow.subtree_end[index],
                 address_registers: self.address_registers,
             });
-            let is_often_empty = self.flow.is_often_empty(at);
+            let is_often_empty = self.flow.is_often_empty(index);
             self.push_op(Op::BlockStart {
-                number: at,
+                number: index,
                 mask,
                 is_often_empty,
             });
         }
         // Masks of merge blocks are cleared before any of their predecessors runs.
-        for to in at + 1..self.flow.order.len() {
-            if self.flow.immediate_dominator[to] == at && self.is_merge(to) {
+        for to in index + 1..self.flow.order.len() {
+            if self.flow.immediate_dominator[to] == index && self.is_merge(to) {
                 let mask = self.code.new_mask();
                 self.push_op(Op::ClearMask { mask });
                 self.block_masks.insert(to, mask);
             }
         }
-        self.memory = match self.flow.predecessors[at].split_first() {
+        self.memory = match self.flow.predecessors[index].split_first() {
             None => MemoryState::default(),
             Some((first, others)) => {
                 let mut memory = self.memory_at_end[*first].clone();
@@ -242,7 +242,7 @@ impl Lower<'_> {
                 memory
             }
         };
-        let block = self.flow.order[at];
+        let block = self.flow.order[index];
         if self.bailouts.contains(&block) {
             self.push_op(Op::BailOut);
             return;
@@ -250,7 +250,7 @@ impl Lower<'_> {
         for inst in self.func.layout.block_insts(block) {
             if self.func.dfg.insts[inst].opcode().is_terminator() {
                 self.store_all_pending();
-                self.memory_at_end[at] = self.memory.clone();
+                self.memory_at_end[index] = self.memory.clone();
                 let stores = std::mem::take(&mut self.pending_row_stores);
                 let prefetches: Vec<Op> = stores.iter().filter_map(|store| self.prefetch_for(store)).collect();
                 stores.into_iter().chain(prefetches).for_each(|op| self.push_op(op));
@@ -400,7 +400,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// A lane value as bytes, if it consists of whole bytes. All but the lowest `count` bytes are 0.
+    /// A lane value as bytes, if it consists of whole bytes: 0 but for the lowest `count` bytes.
     pub fn as_bytes(&mut self, value: LaneValue, count: u32) -> Option<Bytes> {
         match value {
             LaneValue::Bytes(bytes) => Some(bytes),
@@ -512,7 +512,7 @@ impl Lower<'_> {
         dst
     }
 
-    /// The mask of the packets for which a value is not 0. `Err`: a constant, the same for all.
+    /// The mask of the packets for which a value is not 0. `Err`: it is constant.
     pub fn as_mask(&mut self, value: LaneValue) -> Result<MaskReg, bool> {
         match value {
             LaneValue::Constant(value) => Err(value != 0),
@@ -605,7 +605,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Records a store to memory other than rows. It is emitted at the end of the block at the latest.
+    /// Records a store to memory other than rows. It is emitted at the block's end at the latest.
     pub fn store_memory(&mut self, region: Region, base: Value, offset: i32, value: Value, count: u32) {
         // First, as a sunk value is loaded now, perhaps through another address whose memory
         // becomes unknown by this store.

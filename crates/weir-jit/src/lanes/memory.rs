@@ -77,13 +77,13 @@ fn may_overlap(a: Region, b: Region) -> bool {
 impl MemoryState {
     /// The known contents of memory at an address.
     pub fn area(&mut self, base: VectorReg, region: Region) -> &mut Area {
-        let known = self.areas.iter().position(|a| a.base == base);
-        let at = known.unwrap_or_else(|| {
+        let existing = self.areas.iter().position(|a| a.base == base);
+        let index = existing.unwrap_or_else(|| {
             let words = BTreeMap::new();
             self.areas.push(Area { base, region, words });
             self.areas.len() - 1
         });
-        &mut self.areas[at]
+        &mut self.areas[index]
     }
 
     /// Other addresses with pending stores that may alias the region.
@@ -126,10 +126,12 @@ impl MemoryState {
 }
 
 impl Area {
+    /// Whether stores are pending.
     fn is_dirty(&self) -> bool {
         self.words.values().any(|w| w.dirty != 0)
     }
 
+    /// The word with a number.
     fn word(&self, number: i32) -> TrackedWord {
         self.words.get(&number).copied().unwrap_or(UNKNOWN)
     }

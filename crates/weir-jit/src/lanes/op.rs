@@ -490,11 +490,13 @@ pub(super) struct Code {
 }
 
 impl Code {
+    /// A new vector register.
     pub fn new_vector(&mut self) -> VectorReg {
         self.vector_count += 1;
         VectorReg(self.vector_count - 1)
     }
 
+    /// A new mask register.
     pub fn new_mask(&mut self) -> MaskReg {
         self.mask_count += 1;
         MaskReg(self.mask_count - 1)

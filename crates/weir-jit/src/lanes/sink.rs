@@ -125,8 +125,8 @@ impl PacketStores {
         }
     }
 
-    /// Whether the packet may have been stored to before an instruction. The instruction itself does
-    /// not count: if it is a store, its value is loaded first.
+    /// Whether the packet may have been stored to before an instruction. The instruction itself
+    /// does not count: if it is a store, its value is loaded first.
     fn may_precede(&self, (block, index): Position) -> bool {
         self.on_some_path[block] || self.first_in_block[block].is_some_and(|first| first < index)
     }

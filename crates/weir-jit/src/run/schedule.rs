@@ -19,8 +19,8 @@ pub(crate) struct Stage {
     /// Range of [`Schedule::lookups`]. The first is the one that packets wait for; the others are
     /// hoisted.
     pub lookups: Range<usize>,
-    /// Whether code may have prefetched the slots of a lookup other than the first, so that it can
-    /// be started before the others finish.
+    /// Whether a lookup other than the first may be started before the ones before it finish: code
+    /// may have prefetched its slots.
     pub may_overlap: bool,
 }
 
@@ -34,7 +34,9 @@ pub(crate) struct Stage {
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedLookup {
     pub table: TableId,
+    /// The first row of the keys.
     pub keys: usize,
+    /// The rows of the results.
     pub results: Range<usize>,
     /// The executed mask that limits the report at the end of the vector. `None`: the lookup is
     /// reported at once, for all packets.
@@ -51,8 +53,8 @@ impl PlannedLookup {
     /// the last segment ran in lanes.
     #[inline(always)]
     pub fn is_prefetched(&self, packets: u64, slot_addressing: &[SlotAddressing]) -> bool {
-        let places = self.slot_table.and_then(|number| slot_addressing.get(number));
-        packets == u64::MAX && places.is_some_and(|places| places.base != 0)
+        let addressing = self.slot_table.and_then(|number| slot_addressing.get(number));
+        packets == u64::MAX && addressing.is_some_and(|addressing| addressing.base != 0)
     }
 }
 
@@ -105,35 +107,42 @@ impl Schedule {
             )),
             How::Array { .. } => None,
         };
-        let mut all = Schedule {
+        let mut schedule = Schedule {
             prefetched_tables: slot_prefetches.tables.clone(),
             ..Schedule::default()
         };
         for (point, (function, lanes)) in resuming.iter().zip(functions) {
-            let first = all.lookups.len();
+            let first = schedule.lookups.len();
             if let PointKind::Lookup { table, .. } = point.kind {
-                all.lookups.push(planned(table, point.key_row, point.result_row, None));
-                all.lookups
+                schedule
+                    .lookups
+                    .push(planned(table, point.key_row, point.result_row, None));
+                schedule
+                    .lookups
                     .extend(point.hoisted.iter().filter_map(|site| hoisted(*site)));
             }
-            all.stages.push(Stage {
+            schedule.stages.push(Stage {
                 function,
                 lanes,
-                may_overlap: all
+                may_overlap: schedule
                     .lookups
                     .iter()
                     .skip(first + 1)
                     .any(|planned| planned.slot_table.is_some()),
-                lookups: first..all.lookups.len(),
+                lookups: first..schedule.lookups.len(),
             });
         }
-        assert_eq!(all.stages.len(), resuming.len(), "each point has a function of its own");
+        assert_eq!(
+            schedule.stages.len(),
+            resuming.len(),
+            "each point has a function of its own"
+        );
         for site in &layout.inline_lookups {
             if let How::Array { outcome_row, .. } = site.how {
                 let first = outcome_row * PITCH;
-                all.arrays.push((site.table, first..first + VECTOR));
+                schedule.arrays.push((site.table, first..first + VECTOR));
             }
         }
-        all
+        schedule
     }
 }

@@ -27,6 +27,7 @@ pub(in crate::lanes) struct VectorInstruction {
     pub(super) opcode: u8,
 }
 
+/// A vector instruction with these fields.
 pub(super) const fn vector(map: Map, prefix: Prefix, wide: bool, opcode: u8) -> VectorInstruction {
     VectorInstruction {
         map,
