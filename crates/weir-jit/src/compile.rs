@@ -9,7 +9,7 @@ use crate::error::CompileError;
 use crate::lanes::{self, LaneCode, SlotPrefetches};
 use crate::layout::{How, Layout, PointKind};
 use crate::run::TAILROOM;
-use crate::run::calls::{LanesFunction, SegmentFunction};
+use crate::run::calls::{LaneFunction, SegmentFunction};
 use crate::run::schedule::Schedule;
 use crate::runtime::Runtime;
 use crate::sites::Sites;
@@ -271,7 +271,7 @@ impl Compiled {
             let lanes = lanes_ids.get(&index).map(|id| {
                 let address = module.get_finalized_function(*id);
                 // SAFETY: `lanes_of` makes functions of this type.
-                unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) }
+                unsafe { std::mem::transmute::<*const u8, LaneFunction>(address) }
             });
             Some((function, lanes))
         });

@@ -771,13 +771,13 @@ impl MachineMemory {
         // checked by `load` and `Frame::new`. Code for eight packets also reads behind packets, and
         // uses `sentinel` for lanes without a packet, which has `sentinel_bytes` bytes.
         unsafe {
-            let packets = match stage.lanes {
+            let packets = match stage.lane_function {
                 Some(lanes) if self.lane_use.uses_lanes(packets) => {
                     lanes(&raw mut env, packets, self.context.as_mut_ptr())
                 }
                 _ => packets,
             };
-            self.lanes_prefetched = stage.lanes.is_some() && packets == 0;
+            self.lanes_prefetched = stage.lane_function.is_some() && packets == 0;
             if packets != 0 {
                 (stage.function)(&raw mut env, packets, self.context.as_mut_ptr());
             }

@@ -27,15 +27,22 @@ const PAGE: i32 = 4096;
 /// Alignment of vectors in memory.
 const ALIGNMENT: i32 = 64;
 
-// Roles of registers. `rdi` is the environment. `rbx` points to the masks of suspension points, and
-// `rbp` to those of tallies. These advance from one group of packets to the next: `rdx`, the
-// group's columns of the context; `rsi`, its columns of the tally rows; `rcx`, the slot of its
-// first packet. `r8` to `r15` are the address registers ([`super::op`]).
+// Roles of general registers. `CONTEXT`, `TALLY_ROWS` and `FIRST_SLOT` advance from one group of
+// packets to the next. `rax` is a scratch register.
+
+/// Points to the environment.
+const ENVIRONMENT: Gpr = RDI;
+/// Points to the group's columns of the context.
 const CONTEXT: Gpr = RDX;
+/// Points to the group's columns of the tally rows.
 const TALLY_ROWS: Gpr = RSI;
-const PENDING: Gpr = RBX;
+/// Points to the masks of suspension points.
+const POINT_MASKS: Gpr = RBX;
+/// Points to the masks of tallies.
 const TALLIES: Gpr = RBP;
+/// The slot of the group's first packet.
 const FIRST_SLOT: Gpr = RCX;
+/// See [`super::op`].
 const ADDRESS_REGISTERS: [Gpr; LANES] = [Gpr(8), Gpr(9), Gpr(10), Gpr(11), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 const CALLEE_SAVED: [Gpr; 6] = [RBX, RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 /// Registers that are not allocated: for operands from memory, and intermediate values.
@@ -75,14 +82,14 @@ struct StackFrame {
 impl StackFrame {
     fn new(homes: &Homes) -> Self {
         let spilled_masks = 0;
-        let words = spilled_masks + (homes.mask_slots.next_multiple_of(8)) as i32;
-        let spilled_vectors = (words + 32 + 63) & !63;
+        let scalars = spilled_masks + (homes.mask_slots.next_multiple_of(8)) as i32;
+        let spilled_vectors = (scalars + 32 + 63) & !63;
         StackFrame {
             spilled_masks,
-            caller_rsp: words,
-            vector_mask: words + 8,
-            bailed_out: words + 16,
-            group_mask: words + 24,
+            caller_rsp: scalars,
+            vector_mask: scalars + 8,
+            bailed_out: scalars + 16,
+            group_mask: scalars + 24,
             spilled_vectors,
             word_buffer: spilled_vectors + 64 * homes.vector_slots as i32,
             size: spilled_vectors + 64 * homes.vector_slots as i32 + 64,
@@ -96,7 +103,7 @@ struct Emitter {
     homes: Homes,
     frame: StackFrame,
     /// The current block's mask, and the register that holds it.
-    block: Option<(MaskReg, KReg)>,
+    current_mask: Option<(MaskReg, KReg)>,
     /// By number of a block that may be skipped: the label at its end.
     end_labels: HashMap<usize, Label>,
     /// Code for partial groups, emitted behind the function.
@@ -113,7 +120,7 @@ struct OutOfLine {
     resume: Label,
     body: PartialGroup,
     /// The current block's mask, and the register that holds it.
-    block: Option<(MaskReg, KReg)>,
+    current_mask: Option<(MaskReg, KReg)>,
 }
 
 /// An operation to emit for a partial group.
@@ -142,7 +149,7 @@ pub(super) fn emit(code: &Code) -> Vec<u8> {
         asm,
         frame: StackFrame::new(&homes),
         homes,
-        block: None,
+        current_mask: None,
         end_labels: HashMap::new(),
         out_of_line: Vec::new(),
     };
@@ -204,8 +211,8 @@ impl Emitter {
         asm.store(RSI, Mem::At(RSP, self.frame.vector_mask));
         asm.zero(RAX);
         asm.store(RAX, Mem::At(RSP, self.frame.bailed_out));
-        asm.load(PENDING, Mem::At(RDI, env::PENDING));
-        asm.load(TALLIES, Mem::At(RDI, env::TALLIES));
+        asm.load(POINT_MASKS, Mem::At(ENVIRONMENT, env::PENDING));
+        asm.load(TALLIES, Mem::At(ENVIRONMENT, env::TALLIES));
         asm.move_register(TALLY_ROWS, TALLIES);
         asm.zero(FIRST_SLOT);
         let (group, next_group) = (asm.label(), self.next_group);
@@ -238,7 +245,7 @@ impl Emitter {
         asm.ret();
         for out_of_line in std::mem::take(&mut self.out_of_line) {
             self.asm.bind(out_of_line.begin);
-            self.block = out_of_line.block;
+            self.current_mask = out_of_line.current_mask;
             match out_of_line.body {
                 PartialGroup::SetAddressRegisters { from, mask } => self.set_address_registers_partial(from, mask),
                 PartialGroup::LoadRecordAddresses {
@@ -274,7 +281,7 @@ impl Emitter {
                     is_often_empty,
                 } => {
                     let register = self.mask(mask, BLOCK_MASK);
-                    self.block = Some((mask, register));
+                    self.current_mask = Some((mask, register));
                     if is_often_empty && Some(mask) != code.entry_mask && skippable_blocks.contains(&number) {
                         let end = self.asm.label();
                         self.asm.mask_test(register);
@@ -286,10 +293,10 @@ impl Emitter {
                     if let Some(end) = self.end_labels.remove(&number) {
                         self.asm.bind(end);
                     }
-                    self.block = None;
+                    self.current_mask = None;
                 }
                 Op::Suspend { point } => {
-                    self.add_block_packets(Mem::At(PENDING, 8 * point as i32));
+                    self.add_block_packets(Mem::At(POINT_MASKS, 8 * point as i32));
                     if remaining_cost >= MIN_SKIPPED_COST {
                         // Often all packets of the group suspend here.
                         self.asm.mask_to_gpr(RAX, self.block_mask());
@@ -373,7 +380,7 @@ impl Emitter {
 
     /// The register of a mask; loaded into `scratch` if it is spilled.
     fn mask(&mut self, mask: MaskReg, scratch: KReg) -> KReg {
-        if let Some((current, register)) = self.block
+        if let Some((current, register)) = self.current_mask
             && current == mask
         {
             return register;
@@ -407,7 +414,7 @@ impl Emitter {
 
     /// The register of the current block's mask.
     fn block_mask(&self) -> KReg {
-        match self.block {
+        match self.current_mask {
             Some((_, register)) => register,
             None => unreachable!("operations on packets of a block are inside a block"),
         }
@@ -512,12 +519,12 @@ impl Emitter {
             }
             Op::LoadEnvironment { dst, offset } => {
                 let target = self.result_register(dst);
-                self.asm.broadcast(target, Mem::At(RDI, offset), Masking::None);
+                self.asm.broadcast(target, Mem::At(ENVIRONMENT, offset), Masking::None);
                 self.store_if_spilled(dst, target);
             }
             Op::LoadUniform { dst, address, offset } => {
                 let target = self.result_register(dst);
-                self.asm.load(RAX, Mem::At(RDI, address));
+                self.asm.load(RAX, Mem::At(ENVIRONMENT, address));
                 self.asm.broadcast(target, Mem::At(RAX, offset), Masking::None);
                 self.store_if_spilled(dst, target);
             }
@@ -585,7 +592,7 @@ impl Emitter {
             begin,
             resume,
             body: partial,
-            block: self.block,
+            current_mask: self.current_mask,
         });
     }
 

@@ -65,8 +65,9 @@ impl Flow {
         })
     }
 
-    /// Whether a group may well have no packets for a block. Estimated: the block is not hot, or
-    /// another successor of the same branch is hot, too.
+    /// Whether a group may well have no packets for a block. Estimated: behind a branch, the block
+    /// is not hot, or another successor is hot, too. Of merge blocks: no earlier block is executed
+    /// for the same packets.
     pub fn is_often_empty(&self, block: usize) -> bool {
         match self.predecessors[block].as_slice() {
             &[from] => {

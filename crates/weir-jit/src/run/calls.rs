@@ -16,13 +16,13 @@ pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64);
 
 /// The type of a segment for eight packets at a time. It returns the packets that it bailed out of,
 /// which the other function runs.
-pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
+pub(crate) type LaneFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
 
-/// Words of a column of the context.
+/// Reads a column of the context: the words of one slot in adjacent rows.
 ///
 /// # Safety
 /// `first` is a row's word of a slot, and `count` rows begin there.
-unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
+unsafe fn read_column(first: *const u64, count: usize) -> Vec<u64> {
     // SAFETY: the caller guarantees that many rows, each `PITCH` words after the one before.
     (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
 }
@@ -124,7 +124,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
                         let scalar = Scalar::from(compiled.vars[v.index()]);
                         match compiled.layout.rows[v.index()] {
                             Some(row) if !compiled.vars[v.index()].is_narrow() => {
-                                scalar.read(&column(first.add(row * PITCH), scalar.words()))
+                                scalar.read(&read_column(first.add(row * PITCH), scalar.words()))
                             }
                             _ => from_words(scalar.width, &[*env.arguments.add(index)]),
                         }

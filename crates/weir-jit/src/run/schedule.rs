@@ -3,7 +3,7 @@
 //! All of it is contiguous in memory. It is read once per vector, when the caches are full of
 //! packets and tables, so each further cache line costs a miss.
 
-use super::calls::{LanesFunction, SegmentFunction};
+use super::calls::{LaneFunction, SegmentFunction};
 use crate::lanes::SlotPrefetches;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
@@ -15,7 +15,7 @@ use weir_table::fast::{KeyLayout, ResultLayout, SlotAddressing};
 pub(crate) struct Stage {
     pub function: SegmentFunction,
     /// The same for eight packets at a time, if it could be compiled so.
-    pub lanes: Option<LanesFunction>,
+    pub lane_function: Option<LaneFunction>,
     /// Range of [`Schedule::lookups`]. The first is the one that packets wait for; the others are
     /// hoisted.
     pub lookups: Range<usize>,
@@ -80,7 +80,7 @@ impl Schedule {
         layout: &Layout,
         tables: &[(KeyLayout, ResultLayout)],
         slot_prefetches: SlotPrefetches,
-        functions: impl IntoIterator<Item = (SegmentFunction, Option<LanesFunction>)>,
+        functions: impl IntoIterator<Item = (SegmentFunction, Option<LaneFunction>)>,
     ) -> Self {
         let (resuming, exits) = layout.points.split_at(layout.points.len() - layout.exit_points.len());
         assert!(resuming.iter().all(|p| p.resume.is_some()) && exits.iter().all(|p| p.resume.is_none()));
@@ -111,7 +111,7 @@ impl Schedule {
             prefetched_tables: slot_prefetches.tables.clone(),
             ..Schedule::default()
         };
-        for (point, (function, lanes)) in resuming.iter().zip(functions) {
+        for (point, (function, lane_function)) in resuming.iter().zip(functions) {
             let first = schedule.lookups.len();
             if let PointKind::Lookup { table, .. } = point.kind {
                 schedule
@@ -123,7 +123,7 @@ impl Schedule {
             }
             schedule.stages.push(Stage {
                 function,
-                lanes,
+                lane_function,
                 may_overlap: schedule
                     .lookups
                     .iter()

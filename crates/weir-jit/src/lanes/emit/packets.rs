@@ -2,14 +2,14 @@
 //!
 //! It does not check bounds: lanes without a packet access the sentinel.
 
-use super::{ADDRESS_REGISTERS, Emitter, LANES, PartialGroup, SCRATCH_MASKS, SCRATCH_VECTORS};
+use super::{ADDRESS_REGISTERS, ENVIRONMENT, Emitter, LANES, PartialGroup, SCRATCH_MASKS, SCRATCH_VECTORS};
 use crate::codegen::env;
 use crate::lanes::SlotPrefetch;
 use crate::lanes::allocate::Home;
 use crate::lanes::op::{AddressSource, MaskReg, Rows, Source, VectorReg};
 use crate::lanes::x64::{
-    Condition, Gpr, Masking, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE,
-    VPADDQ, VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
+    Condition, Gpr, Masking, Mem, Operand, RAX, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPADDQ,
+    VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
 };
 use std::mem::offset_of;
 use weir_table::fast::SlotAddressing;
@@ -44,7 +44,7 @@ impl Emitter {
         self.asm.mask_not(SCRATCH_MASKS[1], mask);
         self.asm.broadcast(
             SCRATCH_VECTORS[0],
-            Mem::At(RDI, env::SENTINEL),
+            Mem::At(ENVIRONMENT, env::SENTINEL),
             Masking::Merge(SCRATCH_MASKS[1]),
         );
         self.move_to_address_registers(SCRATCH_VECTORS[0]);
@@ -63,7 +63,7 @@ impl Emitter {
         self.if_full_group(self.block_mask(), partial, |emit| {
             let from = emit.register(address, SCRATCH_VECTORS[0]);
             emit.asm.unary(VMOVDQU64_STORE, from, buffer);
-            emit.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
+            emit.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
             emit.asm.load(RAX, Mem::At(RAX, default));
             for (register, at) in registers_with_offsets.clone() {
                 emit.asm.load(*register, Mem::At(RSP, at));
@@ -88,13 +88,13 @@ impl Emitter {
         self.asm.mask_move(mask, self.block_mask());
         self.asm.gather(found, address, offset, mask);
         self.asm.compare_lanes(VPTESTMQ, mask, found, found.into(), None);
-        self.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
         self.asm.broadcast(result, Mem::At(RAX, default), Masking::None);
         self.asm
             .unary_masked(VMOVDQU64, result, found.into(), Masking::Merge(mask));
         self.asm.mask_not(mask, self.block_mask());
         self.asm
-            .broadcast(result, Mem::At(RDI, env::SENTINEL), Masking::Merge(mask));
+            .broadcast(result, Mem::At(ENVIRONMENT, env::SENTINEL), Masking::Merge(mask));
         self.move_to_address_registers(result);
     }
 
@@ -109,11 +109,11 @@ impl Emitter {
         self.asm.mask_to_gpr(RAX, self.block_mask());
         self.asm.compare_byte_immediate(RAX, 0xff);
         self.asm.jump_if(Condition::NotEqual, done);
-        self.asm.load(RAX, Mem::At(RDI, env::SLOT_ADDRESSING));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::SLOT_ADDRESSING));
         self.asm.load(RAX, Mem::At(RAX, base));
         self.asm.test(RAX);
         self.asm.jump_if(Condition::Equal, done);
-        self.asm.load(RAX, Mem::At(RDI, env::SLOT_ADDRESSING));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::SLOT_ADDRESSING));
         let keys = self.register(keys, slot);
         self.asm.shift(VPSRLQ, slot, keys, prefetch.key_shift);
         // A key row may still hold older data. Any value is reduced to the number of an existing
@@ -146,8 +146,8 @@ impl Emitter {
         });
     }
 
-    /// Calls `each` for each pair of words of a vector, in the lowest quarter of a register, and
-    /// the address registers of the two packets.
+    /// Calls `each` for each quarter of a vector (two words, moved to the lowest quarter of a
+    /// register) with the address registers of its two packets.
     fn for_each_quarter(&mut self, from: Zmm, mut each: impl FnMut(&mut Self, Zmm, &[Gpr])) {
         for (quarter, pair) in (0..).zip(ADDRESS_REGISTERS.chunks(2)) {
             let part = if quarter == 0 {

@@ -569,16 +569,16 @@ impl Assembler {
 
     /// `to = from << by`
     pub fn shift_left(&mut self, to: Gpr, from: Gpr, by: Gpr) {
-        self.shift_general(Prefix::P66, to, from, by);
+        self.bmi2_shift(Prefix::P66, to, from, by);
     }
 
     /// `to = from >> by`
     pub fn shift_right(&mut self, to: Gpr, from: Gpr, by: Gpr) {
-        self.shift_general(Prefix::Pf2, to, from, by);
+        self.bmi2_shift(Prefix::Pf2, to, from, by);
     }
 
     /// A BMI2 shift: left with prefix 66, right with F2.
-    fn shift_general(&mut self, prefix: Prefix, to: Gpr, from: Gpr, by: Gpr) {
+    fn bmi2_shift(&mut self, prefix: Prefix, to: Gpr, from: Gpr, by: Gpr) {
         debug_assert!(to.0 < 8 && from.0 < 8 && by.0 < 8, "as the encoding here");
         self.code.push(0xc4);
         self.code.push(7 << 5 | Map::M0f38 as u8);
