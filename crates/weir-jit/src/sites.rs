@@ -340,8 +340,8 @@ fn directly_accessed_arrays(calls: &[CallKind]) -> Vec<CellArray> {
         let Ok(words) = usize::try_from(flat.words()) else {
             continue;
         };
-        match arrays.iter_mut().find(|known| known.array == *array) {
-            Some(known) => known.words = known.words.max(words),
+        match arrays.iter_mut().find(|existing| existing.array == *array) {
+            Some(existing) => existing.words = existing.words.max(words),
             None => arrays.push(CellArray {
                 array: *array,
                 stride: flat.stride as usize,
@@ -356,7 +356,9 @@ fn directly_accessed_arrays(calls: &[CallKind]) -> Vec<CellArray> {
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     pub wide_ops: Vec<WideOp>,
+    /// In the order of [`weir_ir::pipeline::Pipeline::calls`].
     pub calls: Vec<CallSite>,
+    /// The value sets that code tests inline.
     pub members: ValueSetMembers,
     /// Arrays whose cells code reads and writes directly.
     pub arrays: Vec<CellArray>,

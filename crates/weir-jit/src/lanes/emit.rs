@@ -611,6 +611,7 @@ impl Emitter {
         self.asm.or_word(to, RAX);
     }
 
+    /// Emits an operation on two vectors.
     fn alu(&mut self, op: Alu, dst: VectorReg, a: VectorReg, b: Source) {
         let (a, b) = (self.register(a, SCRATCH_VECTORS[0]), self.operand(b));
         let target = self.result_register(dst);
@@ -634,6 +635,7 @@ impl Emitter {
         self.store_if_spilled(dst, target);
     }
 
+    /// Emits a shift by a constant.
     fn shift(&mut self, op: ShiftOp, dst: VectorReg, a: VectorReg, by: u8) {
         let (a, target) = (self.register(a, SCRATCH_VECTORS[0]), self.result_register(dst));
         let instruction = match op {

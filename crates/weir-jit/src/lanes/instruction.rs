@@ -53,6 +53,7 @@ impl Lower<'_> {
         }
     }
 
+    /// The value that a load instruction yields.
     fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> LaneValue {
         match self.memory_operand(address, offset) {
             MemoryOperand::Row(rows, offset) => LaneValue::Vector(self.load_row(rows, offset)),
@@ -70,6 +71,7 @@ impl Lower<'_> {
         }
     }
 
+    /// Lowers a store instruction.
     fn store(&mut self, opcode: Opcode, [value, address]: [Value; 2], offset: i32) {
         match self.memory_operand(address, offset) {
             MemoryOperand::Tally(offset) => {
@@ -119,6 +121,7 @@ impl Lower<'_> {
         LaneValue::Vector(masked)
     }
 
+    /// The result of an instruction with one operand.
     fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> LaneValue {
         let value = self.value_of(arg);
         let bits = self.width_of(arg);
@@ -158,9 +161,9 @@ impl Lower<'_> {
             // `Ctz`: the population count of the bits below the lowest set bit.
             _ => {
                 let v = self.as_vector(value);
-                let less = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
-                let below = self.alu(Alu::AndNot, v, Source::Vector(less));
-                self.bit_count(Unary::CountOnes, LaneValue::Vector(below))
+                let minus_one = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
+                let trailing_zeros = self.alu(Alu::AndNot, v, Source::Vector(minus_one));
+                self.bit_count(Unary::CountOnes, LaneValue::Vector(trailing_zeros))
             }
         }
     }
@@ -182,6 +185,7 @@ impl Lower<'_> {
         self.shift(ShiftOp::RightSigned, left_aligned, by)
     }
 
+    /// The result of an instruction with two operands, other than a comparison.
     fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> LaneValue {
         let bits = self.width_of(a);
         let (lhs, rhs) = (self.value_of(a), self.value_of(b));
@@ -263,6 +267,7 @@ impl Lower<'_> {
         self.truncated(result, bits)
     }
 
+    /// The bitwise `and`: of masks, words, or a word and a constant.
     fn and(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
         match (lhs, rhs) {
             (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.masked_by(other, mask),
@@ -277,6 +282,7 @@ impl Lower<'_> {
         }
     }
 
+    /// The bitwise `or`: of masks, words, or disjoint bytes.
     fn or(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
         match (lhs, rhs) {
             (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => return other,
@@ -291,6 +297,7 @@ impl Lower<'_> {
         self.bitwise(Alu::Or, lhs, rhs)
     }
 
+    /// The bitwise `xor`: of masks or words.
     fn xor(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
         match (lhs, rhs) {
             (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => other,
@@ -302,7 +309,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Bitwise `or` or `xor`.
+    /// The bitwise `or` or `xor` of words.
     fn bitwise(&mut self, op: Alu, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
         let (first, second) = match lhs {
             LaneValue::Constant(_) => (rhs, lhs),
@@ -427,6 +434,7 @@ impl Lower<'_> {
         }
     }
 
+    /// The mask that a comparison yields.
     fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> LaneValue {
         let (signed, relation) = match cond {
             IntCC::Equal => (false, Relation::Equal),

@@ -400,7 +400,8 @@ impl Lower<'_> {
         dst
     }
 
-    /// A lane value as bytes, if it consists of whole bytes: 0 but for the lowest `count` bytes.
+    /// A lane value as bytes, if it consists of whole bytes. `count`: its width in bytes; bytes
+    /// beyond that are 0.
     pub fn as_bytes(&mut self, value: LaneValue, count: u32) -> Option<Bytes> {
         match value {
             LaneValue::Bytes(bytes) => Some(bytes),

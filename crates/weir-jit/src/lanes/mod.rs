@@ -86,7 +86,7 @@ impl SlotPrefetches {
             // If tables share a row, it is not known whose keys are in it.
             by_row
                 .entry(row)
-                .and_modify(|known| *known = prefetch.filter(|prefetch| *known == Some(*prefetch)))
+                .and_modify(|existing| *existing = prefetch.filter(|prefetch| *existing == Some(*prefetch)))
                 .or_insert(prefetch);
         }
         prefetches.by_row = by_row
@@ -98,8 +98,8 @@ impl SlotPrefetches {
 
     /// The index of a table in [`Self::tables`], added if it is new.
     fn table_index(&mut self, table: TableId) -> usize {
-        let known = self.tables.iter().position(|t| *t == table);
-        known.unwrap_or_else(|| {
+        let existing = self.tables.iter().position(|t| *t == table);
+        existing.unwrap_or_else(|| {
             self.tables.push(table);
             self.tables.len() - 1
         })
