@@ -26,6 +26,7 @@
 //!     header's type.
 
 mod action_data;
+mod errors;
 mod methods;
 mod owners;
 mod tables;
@@ -266,6 +267,7 @@ impl<'a> Verifier<'a> {
         }
         if let Some(block) = body.on_error {
             self.block(body, block);
+            self.errors_end(body, block);
         }
         self.require(!body.blocks.is_empty(), || "a body has at least one block".into());
         for (id, block) in body.blocks.iter() {

@@ -648,7 +648,7 @@ impl<'a> SegmentBuilder<'a, '_> {
                 self.store(value, arguments, (i * 8) as i32);
             }
         }
-        let index = self.sites.add_wide(op);
+        let index = self.sites.add_wide_op(op);
         let (index, column) = (self.imm(index as u64), self.column());
         self.call_for_value(RuntimeFunction::Wide, &[index, column])
     }

@@ -6,10 +6,10 @@
 use crate::analysis::{ANALYSIS_VARIABLES, Analysis, Deparse, VarInfo};
 use crate::codegen::{Context, Shape, segment};
 use crate::error::CompileError;
-use crate::lanes::{self, Lanes, SlotPrefetches};
+use crate::lanes::{self, LaneCode, SlotPrefetches};
 use crate::layout::{How, Layout, PointKind};
 use crate::run::TAILROOM;
-use crate::run::calls::{LanesFunction, SegmentFunction};
+use crate::run::calls::{LaneFunction, SegmentFunction};
 use crate::run::schedule::Schedule;
 use crate::runtime::Runtime;
 use crate::sites::Sites;
@@ -37,7 +37,7 @@ pub struct Compiled {
     pub(crate) sites: Sites,
     pub(crate) schedule: Schedule,
     /// The most bytes at the sentinel that lanes without a packet access.
-    pub(crate) max_read: usize,
+    pub(crate) sentinel_bytes: usize,
     /// By input: its row, and a mask of its width. `None`: code has no row for it.
     pub(crate) input_rows: Vec<Option<(usize, u64)>>,
     /// By input: whether anything reads it.
@@ -135,7 +135,7 @@ fn module() -> Result<JITModule, CompileError> {
 /// Code for eight packets at a time, defined in the module.
 struct PlacedLanes {
     id: FuncId,
-    code: Lanes,
+    code: LaneCode,
 }
 
 /// Compiles a segment's code for one packet to code for eight.
@@ -148,7 +148,7 @@ fn lanes_of(
     context
         .optimize(module.isa(), &mut ControlPlane::default())
         .map_err(CompileError::codegen)?;
-    let Some(code) = Lanes::new(&context.func, goals, &slot_prefetches.by_row) else {
+    let Some(code) = LaneCode::new(&context.func, goals, &slot_prefetches.by_row) else {
         return Ok(None);
     };
     // The actual signature: that of the loop, and a returned mask.
@@ -212,7 +212,7 @@ impl Compiled {
                 .map(|(table, row)| (table, row, slot_shift(&specs[table.index()]))),
         );
         let mut assembly = options.assembly.then(String::new);
-        let (mut ids, mut lanes_ids, mut max_read) = (Vec::new(), BTreeMap::new(), 0);
+        let (mut ids, mut lanes_ids, mut sentinel_bytes) = (Vec::new(), BTreeMap::new(), 0);
         let config = module.target_config();
         // Hot points: most packets wait for a further lookup, or are transmitted.
         let of_lookups = layout.point_of_block.values().copied();
@@ -256,9 +256,9 @@ impl Compiled {
                 if let Some(lanes) = lanes_of(&mut module, context, goals, &slot_prefetches)? {
                     if let Some(text) = &mut assembly {
                         let _ = writeln!(text, "; segment {index}, {} packets at a time", lanes::LANES);
-                        text.push_str(&lanes.code.describe());
+                        text.push_str(&lanes.code.listing());
                     }
-                    max_read = max_read.max(lanes.code.max_read);
+                    sentinel_bytes = sentinel_bytes.max(lanes.code.sentinel_bytes);
                     lanes_ids.insert(index, lanes.id);
                 }
             }
@@ -271,7 +271,7 @@ impl Compiled {
             let lanes = lanes_ids.get(&index).map(|id| {
                 let address = module.get_finalized_function(*id);
                 // SAFETY: `lanes_of` makes functions of this type.
-                unsafe { std::mem::transmute::<*const u8, LanesFunction>(address) }
+                unsafe { std::mem::transmute::<*const u8, LaneFunction>(address) }
             });
             Some((function, lanes))
         });
@@ -299,7 +299,7 @@ impl Compiled {
             incremental_checksums,
             sites,
             schedule,
-            max_read,
+            sentinel_bytes,
             serial,
             has_back_edges,
             layout,

@@ -27,17 +27,17 @@ use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, RO
 use crate::sites::{Scalar, from_words};
 use cells::CellArrays;
 use matrix::ContextMatrix;
-use outcomes::outcomes;
+use outcomes::array_outcomes;
 use schedule::{PlannedLookup, Stage};
 use std::sync::{Arc, Weak};
 use weir_ir::{Bits, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Guard, PendingLookup, PrefetchQueue, SlotAddressing};
 
-/// Bytes of memory required behind a packet: code reads a little beyond its end.
+/// Bytes of memory required behind a packet: code may read that far beyond its end.
 pub const TAILROOM: usize = 64;
 
-/// The parameters of a run that stay the same for the whole vector.
-struct Run<'a> {
+/// The inputs of a run that stay the same for the whole vector.
+struct RunInputs<'a> {
     compiled: &'a Compiled,
     tables: &'a [Arc<FastTable>],
     /// Keeps the tables' memory from being reclaimed.
@@ -51,7 +51,7 @@ struct Run<'a> {
 pub(crate) struct Env {
     /// By point: the mask of the slots that wait there.
     pending: *mut u64,
-    /// The argument area of extern calls.
+    /// The argument area of runtime functions: arguments, and results.
     arguments: *mut u64,
     /// The tally area: masks, then rows of indexes.
     tallies: *mut u64,
@@ -59,15 +59,15 @@ pub(crate) struct Env {
     members: *const u64,
     /// Read in place of the fields of invalid headers.
     zeros: *const u8,
-    /// By register array: the address of its cells, and how many there are.
+    /// By register array: the address of its cells, and their number.
     cells: *const [usize; 2],
-    /// Arguments and result of runtime functions that are called rarely.
+    /// Arguments and result of the runtime functions that keep all registers.
     exchange: [u64; 3],
     /// Readable and writable memory for lanes without a packet.
     sentinel: *mut u8,
     /// By inline lookup table: the two addresses of its [`weir_table::fast::ResultArray`].
     arrays: *const [usize; 2],
-    /// By table whose slots are prefetched by code: where its slots are; 0 if it has none now.
+    /// By table whose slots are prefetched by code: where its slots are; all 0 if it has none now.
     slot_addressing: *const SlotAddressing,
     // The following are for runtime functions only.
     context: *const u64,
@@ -91,7 +91,7 @@ const _: () = {
     assert!(offset_of!(Env, slot_addressing) == env::SLOT_ADDRESSING as usize);
 };
 
-/// Bytes before the scratch area that are copied with it, so that copies are whole pieces.
+/// Headers are copied from the scratch area in chunks of this size, which may begin before it.
 pub(crate) const SCRATCH_LEAD: usize = 32;
 
 /// A fat pointer behind a thin one.
@@ -100,9 +100,9 @@ struct HostPointer(*mut (dyn Host + 'static));
 /// Packets and cycles of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StageCount {
-    /// Packets.
+    /// Packets that ran through it.
     pub packets: u64,
-    /// Vectors.
+    /// Executions, each for the packets of one vector that wait at its point.
     pub runs: u64,
     /// Cycles of the time-stamp counter, or nanoseconds where there is none.
     pub cycles: u64,
@@ -124,20 +124,22 @@ pub fn cycles() -> u64 {
     }
 }
 
-/// The memory in which a pipeline runs. One per worker; everything is allocated at the start.
+/// The memory in which a pipeline runs. One per worker; all is allocated by [`Machine::new`].
 pub struct Machine {
     compiled: Arc<Compiled>,
-    memory: Memory,
+    memory: MachineMemory,
 }
 
-struct Memory {
+/// The context, and the areas that segments and the host use.
+struct MachineMemory {
+    /// Words: a row per variable, a column per slot.
     context: ContextMatrix,
     /// The scratch areas of all slots.
     scratch: Vec<u8>,
     /// Read and written by lanes without a packet.
     sentinel: Vec<u8>,
-    lanes: LaneUse,
-    /// The argument area of extern calls.
+    lane_use: LaneUse,
+    /// The argument area of runtime functions: arguments, and results.
     arguments: Vec<u64>,
     /// The tally area: masks, then rows of indexes.
     tallies: Vec<u64>,
@@ -147,23 +149,22 @@ struct Memory {
     members: Vec<u64>,
     /// Cells of register arrays that code accesses directly.
     cells: CellArrays,
-    /// Arrays that code looks up inline, valid while it runs.
+    /// The result arrays of tables that code looks up inline, valid while a vector runs.
     arrays: Vec<[usize; 2]>,
-    /// Slots of tables that code prefetches, valid while it runs.
+    /// Where the slots of tables are that code prefetches, valid while a vector runs.
     slot_addressing: Vec<SlotAddressing>,
     /// Whether the last segment ran all its packets in lanes, and so prefetched their slots.
     lanes_prefetched: bool,
     /// Addresses to prefetch for the next lookup.
-    fetches: PrefetchQueue,
-    /// By number of the executed mask: the slots that a hoisted lookup hit. Reported at the end.
+    prefetch_queue: PrefetchQueue,
+    /// By executed mask: the slots that its hoisted lookup hit, reported at the vector's end.
     hoisted_hits: Vec<u64>,
-    /// Varbits of packets that left by exits with live varbits: slot, variable, value.
+    /// Varbits that an exit saved: slot, variable, value.
     varbits: Vec<(usize, VarId, Bits)>,
-    /// By point: counts of its segment, and of its lookup. `None`: profiling is off.
+    /// By point: counts of its segment, and of its lookups. `None`: profiling is off.
     profile: Option<Vec<[StageCount; 2]>>,
-    /// Tables that are known to have the forms that code relies on. A weak reference keeps the
-    /// address from being reused for another table.
-    checked: Vec<Weak<FastTable>>,
+    /// Tables whose forms were checked. Weak references keep their addresses from being reused.
+    checked_tables: Vec<Weak<FastTable>>,
 }
 
 impl Machine {
@@ -180,24 +181,24 @@ impl Machine {
             let area = &mut scratch[SCRATCH_LEAD + slot * compiled.scratch..];
             context[ROW_SCRATCH * PITCH + slot] = area.as_mut_ptr().expose_provenance() as u64;
         }
-        let memory = Memory {
+        let memory = MachineMemory {
             context,
             scratch,
-            sentinel: vec![0; compiled.max_read],
-            lanes: LaneUse::default(),
+            sentinel: vec![0; compiled.sentinel_bytes],
+            lane_use: LaneUse::default(),
             arguments: vec![0; compiled.sites.argument_words + 8],
             tallies: vec![0; compiled.sites.tally_words],
-            members: vec![0; compiled.sites.members.words()],
+            members: vec![0; compiled.sites.members.word_count()],
             pending: vec![0; layout.points.len()],
             cells: CellArrays::default(),
             arrays: Vec::with_capacity(layout.arrays.len()),
             slot_addressing: Vec::with_capacity(compiled.schedule.prefetched_tables.len()),
             lanes_prefetched: false,
-            fetches: PrefetchQueue::default(),
+            prefetch_queue: PrefetchQueue::default(),
             hoisted_hits: vec![0; layout.executed_masks],
             varbits: Vec::new(),
             profile: None,
-            checked: Vec::new(),
+            checked_tables: Vec::new(),
         };
         Machine { compiled, memory }
     }
@@ -211,12 +212,12 @@ impl Machine {
     /// When segments run eight packets at a time.
     #[must_use]
     pub fn lanes(&self) -> LaneUse {
-        self.memory.lanes
+        self.memory.lane_use
     }
 
     /// Sets when segments run eight packets at a time.
     pub fn set_lanes(&mut self, lanes: LaneUse) {
-        self.memory.lanes = lanes;
+        self.memory.lane_use = lanes;
     }
 
     /// Starts profiling of stages, with counts of zero, or stops it.
@@ -224,8 +225,7 @@ impl Machine {
         self.memory.profile = on.then(|| vec![[StageCount::default(); 2]; self.compiled.layout.points.len()]);
     }
 
-    /// Counts since profiling was turned on. By suspension point: its name, its segment, its
-    /// lookup.
+    /// Counts since profiling was turned on. By suspension point: name, segment, lookups.
     pub fn stages(&self) -> impl Iterator<Item = (String, StageCount, StageCount)> + '_ {
         let counts = self.memory.profile.as_deref().unwrap_or(&[]);
         counts
@@ -235,10 +235,10 @@ impl Machine {
             .map(|(i, [segment, lookup])| (self.compiled.point_name(i), *segment, *lookup))
     }
 
-    /// Copies the members of a value set. To be called whenever they have changed. For sets that
-    /// code does not test inline, [`Host::value_set_contains`] is called instead.
+    /// Copies the members of a value set. To be called whenever they have changed. It does nothing
+    /// for sets that code does not test inline: for these, [`Host::value_set_contains`] is called.
     pub fn load_value_set(&mut self, set: ValueSetId, members: &FastTable) {
-        let Some(words) = self.compiled.sites.members.of(set) else {
+        let Some(words) = self.compiled.sites.members.words_of(set) else {
             return;
         };
         let mut results = vec![0; members.result_layout().words * VECTOR];
@@ -264,22 +264,22 @@ impl Machine {
         let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
         let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
-            [*packet, *length] = frame.words();
+            [*packet, *length] = frame.address_and_length();
         }
         LoadedVector { machine: self, frames }
     }
 
-    /// Slots that left by an exit.
+    /// The mask of the slots whose packets left by an exit.
     #[must_use]
     #[inline]
-    pub fn left(&self, exit: u32) -> u64 {
-        self.left_by_exit().get(exit as usize).copied().unwrap_or(0)
+    pub fn exit_mask(&self, exit: u32) -> u64 {
+        self.exit_masks().get(exit as usize).copied().unwrap_or(0)
     }
 
-    /// By exit: the slots that left by it.
+    /// By exit: the mask of the slots whose packets left by it.
     #[must_use]
     #[inline]
-    pub fn left_by_exit(&self) -> &[u64] {
+    pub fn exit_masks(&self) -> &[u64] {
         &self.memory.pending[self.compiled.layout.first_exit()..]
     }
 
@@ -291,18 +291,17 @@ impl Machine {
             .flat_map(|&p| self.compiled.layout.points[p].handed_over.iter().copied())
     }
 
-    /// The value of a narrow variable (at most 64 bits) that an exit saved, of a slot that left by
-    /// it.
+    /// The value of a narrow variable (at most 64 bits), which the packet's exit must save.
     #[must_use]
-    pub fn narrow(&self, slot: usize, var: VarId) -> u64 {
+    pub fn narrow_value(&self, slot: usize, var: VarId) -> u64 {
         match self.compiled.layout.rows.get(var.index()) {
             Some(Some(row)) => self.memory.context[row * PITCH + slot],
             _ => 0,
         }
     }
 
-    /// The row of a narrow variable: its value in each slot that left by an exit that saves it.
-    /// Empty if no exit saves it.
+    /// The row of a narrow variable: its value by slot, where the packet's exit saves it. Empty if
+    /// no exit does.
     #[must_use]
     #[inline]
     pub fn row(&self, var: VarId) -> &[u64] {
@@ -319,7 +318,7 @@ impl Machine {
         &self.memory.context[ROW_LENGTH * PITCH..ROW_LENGTH * PITCH + VECTOR]
     }
 
-    /// The value of a variable of any width that an exit saved, of a slot that left by it.
+    /// The value of a variable of any width, which the packet's exit must save.
     #[must_use]
     pub fn value(&self, slot: usize, var: VarId) -> Bits {
         let scalar = Scalar::from(self.compiled.vars[var.index()]);
@@ -351,7 +350,7 @@ impl LoadedVector<'_, '_> {
         self.machine.lengths()
     }
 
-    /// Whether code reads an input at all. Otherwise it need not be set.
+    /// Whether code reads an input. Otherwise it need not be set.
     #[must_use]
     #[inline]
     pub fn reads_input(&self, input: usize) -> bool {
@@ -375,8 +374,8 @@ impl LoadedVector<'_, '_> {
         }
     }
 
-    /// Runs the packets. Afterwards [`Machine::left`] has the slots by exit, and the frames hold
-    /// the packets as deparsed.
+    /// Runs the packets. Afterwards [`Machine::exit_mask`] has the slots by exit, and the frames
+    /// hold the packets as deparsed.
     ///
     /// Returns how many of the frames were run. A serial pipeline stops after a packet that is
     /// punted ([`weir_ir::pipeline::Exit::touches`]): the driver's effects on state precede those
@@ -392,7 +391,7 @@ impl LoadedVector<'_, '_> {
         let mut count = self.frames.len();
         memory.pending.fill(0);
         memory.cells.refresh(&compiled.sites.arrays, host);
-        let run = Run {
+        let run = RunInputs {
             compiled,
             tables,
             guard,
@@ -403,7 +402,7 @@ impl LoadedVector<'_, '_> {
         } else if count > 0 {
             memory.run_vector(&run, u64::MAX >> (64 - count), host);
         }
-        memory.count_tallies(compiled, host);
+        memory.report_tallies(compiled, host);
         if compiled.keeps_varbits {
             memory.save_varbits(compiled);
         }
@@ -422,18 +421,19 @@ impl LoadedVector<'_, '_> {
     }
 }
 
-impl Memory {
+impl MachineMemory {
     /// Checks that the tables have the forms that code was compiled for. Code relies on them for
     /// its own memory accesses.
     #[inline(always)]
     fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
-        let is_known = |(known, table): (&Weak<FastTable>, &Arc<FastTable>)| known.as_ptr() == Arc::as_ptr(table);
-        let all = self.checked.len() == compiled.forms.len() && tables.len() >= compiled.forms.len();
-        if !(all && self.checked.iter().zip(tables).all(is_known)) {
+        let is_same = |(checked, table): (&Weak<FastTable>, &Arc<FastTable>)| checked.as_ptr() == Arc::as_ptr(table);
+        let has_all = self.checked_tables.len() == compiled.forms.len() && tables.len() >= compiled.forms.len();
+        if !(has_all && self.checked_tables.iter().zip(tables).all(is_same)) {
             self.check_new_tables(compiled, tables);
         }
     }
 
+    /// Checks tables other than those of the last run.
     #[cold]
     fn check_new_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
         assert!(tables.len() >= compiled.forms.len(), "every table must be there");
@@ -443,13 +443,13 @@ impl Memory {
                 "table {number} has another specification than the program's"
             );
         }
-        self.checked = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
+        self.checked_tables = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
     }
 
     /// Runs the packets of the first slots one by one, up to one that is punted. Returns how many
     /// ran.
     #[inline(never)]
-    fn run_serially(&mut self, run: &Run<'_>, count: usize, host: &mut impl Host) -> usize {
+    fn run_serially(&mut self, run: &RunInputs<'_>, count: usize, host: &mut impl Host) -> usize {
         for i in 0..count {
             self.run_vector(run, 1 << i, host);
             if self.has_punted(run.compiled, i) {
@@ -477,9 +477,9 @@ impl Memory {
             slots &= slots - 1;
             let [packet, emitted] = [ROW_PACKET, ROW_EMITTED].map(|row| self.context[row * PITCH + slot]);
             let area = &self.scratch[slot * compiled.scratch..][..SCRATCH_LEAD + emitted as usize];
-            let (mut from, mut to, mut left) = (area.as_ptr_range().end, packet + emitted, emitted as isize);
-            // Backwards, in whole pieces. The first piece may begin before the emitted bytes.
-            while left > 0 {
+            let (mut from, mut to, mut remaining) = (area.as_ptr_range().end, packet + emitted, emitted as isize);
+            // Backwards, in whole chunks. The first chunk may begin before the emitted bytes.
+            while remaining > 0 {
                 // SAFETY: the exit's code left the packet's new address, and the number of bytes in
                 // the scratch area to copy there. Their sum is where the bytes that stay in place
                 // begin, which is within the packet's memory. Before it is room for the scratch
@@ -488,15 +488,15 @@ impl Memory {
                 unsafe {
                     from = from.sub(SCRATCH_LEAD);
                     to -= SCRATCH_LEAD as u64;
-                    let piece = from.cast::<[u64; SCRATCH_LEAD / 8]>().read_unaligned();
-                    (to as *mut [u64; SCRATCH_LEAD / 8]).write_unaligned(piece);
+                    let chunk = from.cast::<[u64; SCRATCH_LEAD / 8]>().read_unaligned();
+                    (to as *mut [u64; SCRATCH_LEAD / 8]).write_unaligned(chunk);
                 }
-                left -= SCRATCH_LEAD as isize;
+                remaining -= SCRATCH_LEAD as isize;
             }
         }
     }
 
-    /// Copies varbits out of the packets, which may be gone when [`Machine::value`] is called.
+    /// Copies varbits for [`Machine::value`] out of the packets, whose memory may be reused.
     #[inline(never)]
     fn save_varbits(&mut self, compiled: &Compiled) {
         self.varbits.clear();
@@ -526,35 +526,37 @@ impl Memory {
 
     /// Reports the tallies of all segments to the host.
     #[inline(always)]
-    fn count_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
-        let some = self.tallies[..compiled.sites.tallies.len()]
+    fn report_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
+        let union = self.tallies[..compiled.sites.tallies.len()]
             .iter()
             .fold(0, |a, b| a | b);
-        if some != 0 {
-            self.count_some_tallies(compiled, host);
+        if union != 0 {
+            self.report_nonempty_tallies(compiled, host);
         }
     }
 
+    /// Reports the tallies that have packets, and clears them.
     #[inline(never)]
-    fn count_some_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
+    fn report_nonempty_tallies(&mut self, compiled: &Compiled, host: &mut impl Host) {
         let sites = &compiled.sites;
         for (number, tally) in sites.tallies.iter().enumerate() {
             let slots = std::mem::take(&mut self.tallies[number]);
             if slots == 0 {
                 continue;
             }
-            let at = match tally.index {
+            let indexes = match tally.index {
                 Some(index) => Indexes::Same(index),
                 None => Indexes::Each(&self.tallies[tally.row..tally.row + VECTOR]),
             };
-            host.count_all(tally.counter, slots, at);
+            host.count_all(tally.counter, slots, indexes);
         }
     }
 
+    /// Runs the packets of a mask through all stages.
     #[inline(always)]
-    fn run_vector(&mut self, run: &Run<'_>, mask: u64, host: &mut impl Host) {
+    fn run_vector(&mut self, run: &RunInputs<'_>, mask: u64, host: &mut impl Host) {
         self.pending[0] = mask;
-        let &Run {
+        let &RunInputs {
             compiled,
             tables,
             guard,
@@ -582,21 +584,24 @@ impl Memory {
                 point += 1;
                 continue;
             }
-            let started = if self.profile.is_some() { cycles() } else { 0 };
+            let start = if self.profile.is_some() { cycles() } else { 0 };
             let lookups = &compiled.schedule.lookups[stage.lookups.clone()];
             match lookups {
                 [] => {}
                 [planned] => self.look_up(run, planned, false, packets, None, host),
                 _ => self.look_up_all(run, lookups, stage.may_overlap, packets, host),
             }
-            let middle = if self.profile.is_some() { cycles() } else { 0 };
+            let segment_start = if self.profile.is_some() { cycles() } else { 0 };
             self.run_segment(run, stage, packets, host);
             if let Some(profile) = &mut self.profile {
                 let end = cycles();
-                for (count, took) in profile[point].iter_mut().zip([end - middle, middle - started]) {
+                for (count, cycles) in profile[point]
+                    .iter_mut()
+                    .zip([end - segment_start, segment_start - start])
+                {
                     count.packets += u64::from(packets.count_ones());
                     count.runs += 1;
-                    count.cycles += took;
+                    count.cycles += cycles;
                 }
             }
             // A loop may have sent packets back to an earlier point.
@@ -612,7 +617,7 @@ impl Memory {
     #[inline(always)]
     fn prefetch_lookups<'a>(
         &mut self,
-        run: &Run<'a>,
+        run: &RunInputs<'a>,
         lookups: &[PlannedLookup],
         packets: u64,
         pending: &mut Option<PendingLookup<'a>>,
@@ -620,20 +625,19 @@ impl Memory {
         for (number, planned) in lookups.iter().enumerate() {
             let view = run.tables[planned.table.index()].view(run.guard);
             let keys = &self.context[planned.keys..];
-            if !planned.is_prefetched(packets, lane_prefetches(self.lanes_prefetched, &self.slot_addressing)) {
-                view.prefetch(packets, keys, PITCH, &mut self.fetches);
+            if !planned.is_prefetched(packets, prefetched_slots(self.lanes_prefetched, &self.slot_addressing)) {
+                view.prefetch(packets, keys, PITCH, &mut self.prefetch_queue);
             } else if let (1.., Some(pending)) = (number, &mut *pending) {
                 view.begin(packets, keys, PITCH, pending);
             }
         }
     }
 
-    /// Several lookups of the same packets. They finish in order, even if a later one was started
-    /// first.
+    /// Does several lookups, which finish in order even if a later one was started first.
     #[inline(always)]
     fn look_up_all(
         &mut self,
-        run: &Run<'_>,
+        run: &RunInputs<'_>,
         lookups: &[PlannedLookup],
         may_overlap: bool,
         packets: u64,
@@ -647,23 +651,23 @@ impl Memory {
         }
     }
 
-    /// Looks up the packets whose keys are in rows, and reports to the host. `prepared`: the first
-    /// reads are prefetched. `pending`: a started lookup of the same packets; maybe this one, or
-    /// another one, even of the same table.
+    /// Does a lookup, from rows of keys to rows of results, and reports it to the host. `pending`:
+    /// a lookup of the same packets that may have been started, this one or another, even of the
+    /// same table.
     #[inline(always)]
     fn look_up<'a>(
         &mut self,
-        run: &Run<'a>,
+        run: &RunInputs<'a>,
         planned: &PlannedLookup,
-        prepared: bool,
+        first_reads_prefetched: bool,
         packets: u64,
         pending: Option<&mut PendingLookup<'a>>,
         host: &mut impl Host,
     ) {
         let (keys, results) = keys_and_results(&mut self.context, planned);
         let view = run.tables[planned.table.index()].view(run.guard);
-        let view = if prepared
-            || planned.is_prefetched(packets, lane_prefetches(self.lanes_prefetched, &self.slot_addressing))
+        let view = if first_reads_prefetched
+            || planned.is_prefetched(packets, prefetched_slots(self.lanes_prefetched, &self.slot_addressing))
         {
             view.prefetched()
         } else {
@@ -672,7 +676,7 @@ impl Memory {
         let finished = pending.and_then(|pending| view.finish(packets, keys, results, PITCH, run.now_ns, pending));
         let hits = match finished {
             Some(hits) => hits,
-            None => view.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.fetches),
+            None => view.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.prefetch_queue),
         };
         let mut lookup = LookedUp {
             table: planned.table,
@@ -688,8 +692,8 @@ impl Memory {
             Some(executed) => {
                 // In a loop a point's lookup runs several times per vector, each time for other
                 // packets.
-                let all = &mut self.hoisted_hits[executed];
-                *all = *all & !packets | hits;
+                let hoisted_hits = &mut self.hoisted_hits[executed];
+                *hoisted_hits = *hoisted_hits & !packets | hits;
             }
         }
     }
@@ -716,7 +720,7 @@ impl Memory {
         }
         for (table, heads) in &compiled.schedule.arrays {
             let results = &mut self.context[heads.clone()];
-            let (active, hits) = outcomes(results, mask);
+            let (active, hits) = array_outcomes(results, mask);
             if active == 0 {
                 continue;
             }
@@ -736,8 +740,9 @@ impl Memory {
         }
     }
 
+    /// Runs a segment: in lanes if that is faster, and one by one for packets that bail out.
     #[inline(always)]
-    fn run_segment<'h, H: Host + 'h>(&mut self, run: &Run<'_>, stage: &Stage, packets: u64, host: &mut H) {
+    fn run_segment<'h, H: Host + 'h>(&mut self, run: &RunInputs<'_>, stage: &Stage, packets: u64, host: &mut H) {
         let compiled = run.compiled;
         let host: *mut (dyn Host + 'h) = host;
         // SAFETY: only the lifetime changes. The pointer is not used after this call, which borrows
@@ -764,13 +769,15 @@ impl Memory {
         // by the compiler). It writes packets inside the bounds that it checks against the packet's
         // length. Their memory is owned by the frames, and the room before and behind them was
         // checked by `load` and `Frame::new`. Code for eight packets also reads behind packets, and
-        // uses `sentinel` for lanes without a packet, which has `max_read` bytes.
+        // uses `sentinel` for lanes without a packet, which has `sentinel_bytes` bytes.
         unsafe {
-            let packets = match stage.lanes {
-                Some(lanes) if self.lanes.is_worth(packets) => lanes(&raw mut env, packets, self.context.as_mut_ptr()),
+            let packets = match stage.lane_function {
+                Some(lanes) if self.lane_use.uses_lanes(packets) => {
+                    lanes(&raw mut env, packets, self.context.as_mut_ptr())
+                }
                 _ => packets,
             };
-            self.lanes_prefetched = stage.lanes.is_some() && packets == 0;
+            self.lanes_prefetched = stage.lane_function.is_some() && packets == 0;
             if packets != 0 {
                 (stage.function)(&raw mut env, packets, self.context.as_mut_ptr());
             }
@@ -778,9 +785,9 @@ impl Memory {
     }
 }
 
-/// The slots that code prefetched, or none if it did not run in lanes.
+/// The tables' slots that the last segment may have prefetched: none if it did not run in lanes.
 #[inline(always)]
-fn lane_prefetches(lanes_prefetched: bool, slot_addressing: &[SlotAddressing]) -> &[SlotAddressing] {
+fn prefetched_slots(lanes_prefetched: bool, slot_addressing: &[SlotAddressing]) -> &[SlotAddressing] {
     if lanes_prefetched { slot_addressing } else { &[] }
 }
 

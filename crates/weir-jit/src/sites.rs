@@ -1,7 +1,9 @@
 //! The operations that code leaves to the runtime: extern calls, operations on values wider than a
 //! register, and counts that are reported at the end of a vector.
 //!
-//! [`Sites`] numbers them, and lays out the argument area and the tally area that they use.
+//! [`Sites`] numbers them, and lays out the argument area and the tally area that they use. It
+//! relies on the order in which [`crate::codegen`] stores arguments, and executes nothing:
+//! [`crate::run::calls`] does.
 
 use crate::analysis::{Analysis, VarInfo};
 use crate::layout::VECTOR;
@@ -10,7 +12,7 @@ use weir_interp::{ArgValue, InValue};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{ArgumentValue, Bits, InLeaf, InstKind, Operand, Program, Rvalue, ValueSetId, VarId};
 
-/// An operation that the runtime evaluates.
+/// An operation on values wider than a register, which the runtime evaluates.
 #[derive(Debug, Clone)]
 pub(crate) struct WideOp {
     /// The variable of the result; `None`: the result is narrow and returned.
@@ -24,21 +26,24 @@ pub(crate) struct WideOp {
 /// tally word with this tally's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
+    /// The number of the counter ([`CallKind::Count`]).
     pub counter: usize,
     /// The index, if it is constant.
     pub index: Option<u64>,
-    /// Otherwise the first of a row of words with the index of each slot.
+    /// Otherwise, in the tally area, the first word of the row with the index of each slot.
     pub row: usize,
 }
 
-/// A scalar in the argument area.
+/// The type of a scalar in the argument area or in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scalar {
+    /// In bits; of a varbit, the most.
     pub width: u32,
     pub varbit: bool,
 }
 
 impl Scalar {
+    /// The words that it takes: of a varbit, length and address.
     pub fn words(self) -> usize {
         if self.varbit {
             2
@@ -92,7 +97,7 @@ impl From<VarInfo> for Scalar {
     }
 }
 
-/// A value from words, the lowest first.
+/// Converts words, the lowest first, to a value.
 pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
     match width {
         0..=64 => Bits::new(width, words[0].into()),
@@ -105,7 +110,7 @@ pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
     }
 }
 
-/// A value to words, the lowest first; words beyond it become 0.
+/// Converts a value to words, the lowest first; words beyond it become 0.
 pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
     words.fill(0);
     if let Some(small) = value.to_u128() {
@@ -121,35 +126,40 @@ pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
     }
 }
 
-/// An argument of a call.
+/// An argument of a call, by its direction. It takes words in the argument area.
 #[derive(Debug, Clone)]
 enum Argument {
-    In(Vec<Leaf>),
+    In(Vec<InputLeaf>),
     Out(Vec<Scalar>),
+    /// A compile-time value, which takes none.
     Static,
 }
 
+/// A part of an input argument.
 #[derive(Debug, Clone)]
-enum Leaf {
+enum InputLeaf {
     Scalar(Scalar),
+    /// A word with the header's validity, and its fields.
     Header(Vec<Scalar>),
 }
 
-impl Leaf {
+impl InputLeaf {
     /// Words in the argument area.
     fn words(&self) -> usize {
         match self {
-            Leaf::Scalar(scalar) => scalar.words(),
-            Leaf::Header(fields) => 1 + fields.iter().map(|f| f.words()).sum::<usize>(),
+            InputLeaf::Scalar(scalar) => scalar.words(),
+            InputLeaf::Header(fields) => 1 + fields.iter().map(|f| f.words()).sum::<usize>(),
         }
     }
 }
 
-/// The layout of a call's arguments in the argument area.
+/// The layout of a call in the argument area. The first two words are the parser's cursor and the
+/// handle of the table entry; then come the fields of this struct, in their order.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSite {
     arguments: Vec<Argument>,
     results: Vec<Scalar>,
+    /// Further variables that the call reads, and those that it writes.
     reads: Vec<(VarId, Scalar)>,
     writes: Vec<(VarId, Scalar)>,
 }
@@ -164,7 +174,7 @@ pub struct CallArguments {
     pub results: Vec<Bits>,
     /// Handle of the table entry that the call belongs to; 0 if none.
     pub entry: u32,
-    /// Bits of the packet that the parser has taken so far.
+    /// Bits of the packet that the parser has extracted or skipped so far.
     pub cursor: usize,
     /// Further variables that the call reads.
     pub reads: Vec<(VarId, Bits)>,
@@ -197,8 +207,8 @@ impl CallSite {
                     leaves
                         .iter()
                         .map(|leaf| match leaf {
-                            Leaf::Scalar(s) => InValue::Scalar(next(*s)),
-                            Leaf::Header(fields) => InValue::Header {
+                            InputLeaf::Scalar(s) => InValue::Scalar(next(*s)),
+                            InputLeaf::Header(fields) => InValue::Header {
                                 valid: !next(one_bit).is_zero(),
                                 fields: fields.iter().map(|f| next(*f)).collect(),
                             },
@@ -230,7 +240,7 @@ impl CallSite {
     /// Words of the arguments and results.
     pub fn extern_words(&self) -> usize {
         let arguments = self.arguments.iter().map(|argument| match argument {
-            Argument::In(leaves) => leaves.iter().map(Leaf::words).sum(),
+            Argument::In(leaves) => leaves.iter().map(InputLeaf::words).sum(),
             Argument::Out(scalars) => scalars.iter().map(|s| s.words()).sum(),
             Argument::Static => 0,
         });
@@ -251,7 +261,7 @@ impl CallSite {
         };
         for argument in &self.arguments {
             match argument {
-                Argument::In(leaves) => at += leaves.iter().map(Leaf::words).sum::<usize>(),
+                Argument::In(leaves) => at += leaves.iter().map(InputLeaf::words).sum::<usize>(),
                 Argument::Out(scalars) => scalars.iter().for_each(|s| cut(&mut at, s)),
                 Argument::Static => {}
             }
@@ -271,11 +281,11 @@ impl CallSite {
             }
             *at += scalar.words();
         };
-        for (i, argument) in self.arguments.iter().enumerate() {
+        for (number, argument) in self.arguments.iter().enumerate() {
             match argument {
-                Argument::In(leaves) => at += leaves.iter().map(Leaf::words).sum::<usize>(),
+                Argument::In(leaves) => at += leaves.iter().map(InputLeaf::words).sum::<usize>(),
                 Argument::Out(scalars) => {
-                    let values = match call.arguments.get(i) {
+                    let values = match call.arguments.get(number) {
                         Some(ArgValue::Out(values)) => values.as_slice(),
                         _ => &[],
                     };
@@ -296,60 +306,64 @@ impl CallSite {
     }
 }
 
-/// The value sets that code tests inline: those of one narrow field. Each has a bit per value, in
-/// one array for all sets.
+/// The layout of the value sets that code tests inline: those of one narrow field. Each has a bit
+/// per value, in one array for all sets.
 #[derive(Debug, Default)]
-pub(crate) struct Members {
-    words: Vec<Option<Range<usize>>>,
+pub(crate) struct ValueSetMembers {
+    /// By set: its words in the array. `None`: code calls the host.
+    words_by_set: Vec<Option<Range<usize>>>,
 }
 
-/// Most bits of such a field.
-const MEMBER_BITS: u32 = 16;
+/// The greatest width of such a field.
+const MAX_FIELD_BITS: u32 = 16;
 
-impl Members {
+impl ValueSetMembers {
     fn new(program: &Program) -> Self {
         let mut next = 0;
         let sets = program.value_sets.iter();
         let words = sets.map(|(_, set)| match set.fields.as_slice() {
-            [field] if field.width <= MEMBER_BITS => {
+            [field] if field.width <= MAX_FIELD_BITS => {
                 let first = next;
                 next += (1_usize << field.width).div_ceil(VECTOR);
                 Some(first..next)
             }
             _ => None,
         });
-        Members { words: words.collect() }
+        ValueSetMembers {
+            words_by_set: words.collect(),
+        }
     }
 
-    /// Words of all sets.
-    pub fn words(&self) -> usize {
-        self.words.iter().flatten().last().map_or(0, |words| words.end)
+    /// The words of all sets.
+    pub fn word_count(&self) -> usize {
+        self.words_by_set.iter().flatten().last().map_or(0, |words| words.end)
     }
 
     /// The words of a set.
-    pub fn of(&self, set: ValueSetId) -> Option<Range<usize>> {
-        self.words.get(set.index())?.clone()
+    pub fn words_of(&self, set: ValueSetId) -> Option<Range<usize>> {
+        self.words_by_set.get(set.index())?.clone()
     }
 
-    /// The word of value 0 of a set.
+    /// The first word of a set: that of value 0.
     pub fn first_word(&self, set: ValueSetId) -> Option<usize> {
-        self.of(set).map(|words| words.start)
+        self.words_of(set).map(|words| words.start)
     }
 }
 
 /// An array of the host whose cells code reads and writes directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CellArray {
+    /// The number by which the host knows it.
     pub array: usize,
     /// Words of a cell.
     pub stride: usize,
-    /// The least number of words of the array.
+    /// The words that code may access: the array has at least as many.
     pub words: usize,
 }
 
-/// The arrays that calls access directly.
-fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
-    let mut found = Vec::<CellArray>::new();
+/// The arrays whose cells calls read or write without the host.
+fn directly_accessed_arrays(calls: &[CallKind]) -> Vec<CellArray> {
+    let mut arrays = Vec::<CellArray>::new();
     for kind in calls {
         let (CallKind::ReadCell { array, flat, .. } | CallKind::WriteCell { array, flat, .. }) = kind else {
             continue;
@@ -358,28 +372,30 @@ fn arrays(calls: &[CallKind]) -> Vec<CellArray> {
         let Ok(words) = usize::try_from(flat.words()) else {
             continue;
         };
-        match found.iter_mut().find(|known| known.array == *array) {
-            Some(known) => known.words = known.words.max(words),
-            None => found.push(CellArray {
+        match arrays.iter_mut().find(|existing| existing.array == *array) {
+            Some(existing) => existing.words = existing.words.max(words),
+            None => arrays.push(CellArray {
                 array: *array,
                 stride: flat.stride as usize,
                 words,
             }),
         }
     }
-    found
+    arrays
 }
 
-/// All operations that code leaves to the runtime.
+/// All operations that code leaves to the runtime, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
-    pub wide: Vec<WideOp>,
+    pub wide_ops: Vec<WideOp>,
+    /// In the order of [`weir_ir::pipeline::Pipeline::calls`].
     pub calls: Vec<CallSite>,
-    pub members: Members,
+    /// The value sets that code tests inline.
+    pub members: ValueSetMembers,
     /// Arrays whose cells code reads and writes directly.
     pub arrays: Vec<CellArray>,
     pub tallies: Vec<Tally>,
-    /// The tally of each call that counts at the end of the vector.
+    /// By call: its tally, if it counts at the end of the vector.
     pub tally_of_call: Vec<Option<usize>>,
     /// Words of the tally area: the masks of tallies, then executed masks, then rows of indexes.
     pub tally_words: usize,
@@ -388,11 +404,12 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
-    /// `executed`: the number of executed masks of hoisted lookups.
-    pub fn new(analysis: &Analysis<'_>, executed: usize) -> Self {
-        let info = |v: VarId| Scalar::from(analysis.vars[v.index()]);
-        let operand = |o: &Operand| match o {
-            Operand::Var(v) => info(*v),
+    /// Collects the calls of a pipeline. `executed_masks`: the number of executed masks of hoisted
+    /// lookups. Wide operations are added by code generation.
+    pub fn new(analysis: &Analysis<'_>, executed_masks: usize) -> Self {
+        let scalar_of = |v: VarId| Scalar::from(analysis.vars[v.index()]);
+        let scalar_of_operand = |o: &Operand| match o {
+            Operand::Var(v) => scalar_of(*v),
             Operand::Const(c) => Scalar {
                 width: c.width(),
                 varbit: false,
@@ -432,16 +449,16 @@ impl Sites {
                             leaves
                                 .iter()
                                 .map(|l| match l {
-                                    InLeaf::Value(o) => Leaf::Scalar(operand(o)),
+                                    InLeaf::Value(o) => InputLeaf::Scalar(scalar_of_operand(o)),
                                     InLeaf::Header(h) => {
                                         let fields = &analysis.program().headers[*h].fields;
-                                        Leaf::Header(fields.iter().map(|&f| info(f)).collect())
+                                        InputLeaf::Header(fields.iter().map(|&f| scalar_of(f)).collect())
                                     }
                                 })
                                 .collect(),
                         ),
                         ArgumentValue::Out(vars) | ArgumentValue::InOut(vars) => {
-                            Argument::Out(vars.iter().map(|&v| info(v)).collect())
+                            Argument::Out(vars.iter().map(|&v| scalar_of(v)).collect())
                         }
                         _ => Argument::Static,
                     })
@@ -452,22 +469,22 @@ impl Sites {
                 };
                 calls.push(CallSite {
                     arguments,
-                    results: call.results.iter().map(|&v| info(v)).collect(),
-                    reads: reads.iter().map(|&v| (v, info(v))).collect(),
-                    writes: writes.iter().map(|&v| (v, info(v))).collect(),
+                    results: call.results.iter().map(|&v| scalar_of(v)).collect(),
+                    reads: reads.iter().map(|&v| (v, scalar_of(v))).collect(),
+                    writes: writes.iter().map(|&v| (v, scalar_of(v))).collect(),
                 });
             }
         }
         // Masks come first, then rows.
-        let masks = tallies.len() + executed;
+        let masks = tallies.len() + executed_masks;
         tallies.iter_mut().for_each(|t| t.row += masks);
         Sites {
             tallies,
             tally_of_call,
-            arrays: arrays(&analysis.pipeline.calls),
+            arrays: directly_accessed_arrays(&analysis.pipeline.calls),
             tally_words: masks + row_words,
-            wide: Vec::new(),
-            members: Members::new(analysis.program()),
+            wide_ops: Vec::new(),
+            members: ValueSetMembers::new(analysis.program()),
             calls,
             argument_words: 8,
         }
@@ -478,13 +495,15 @@ impl Sites {
         self.tallies.len() + number
     }
 
-    pub fn add_wide(&mut self, op: WideOp) -> usize {
-        self.reserve(op.value.operands().count());
-        self.wide.push(op);
-        self.wide.len() - 1
+    /// Adds an operation, and returns its number.
+    pub fn add_wide_op(&mut self, op: WideOp) -> usize {
+        self.reserve_arguments(op.value.operands().count());
+        self.wide_ops.push(op);
+        self.wide_ops.len() - 1
     }
 
-    pub fn reserve(&mut self, words: usize) {
+    /// Makes room for this many words in the argument area.
+    pub fn reserve_arguments(&mut self, words: usize) {
         self.argument_words = self.argument_words.max(words);
     }
 }
@@ -507,7 +526,7 @@ mod tests {
         let site = CallSite {
             arguments: vec![
                 Argument::Out(vec![NARROW, WIDE]),
-                Argument::In(vec![Leaf::Scalar(WIDE)]),
+                Argument::In(vec![InputLeaf::Scalar(WIDE)]),
             ],
             results: vec![NARROW, WIDE],
             reads: Vec::new(),

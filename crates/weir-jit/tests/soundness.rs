@@ -131,7 +131,7 @@ fn run(machine: &mut Machine, tables: &[Arc<FastTable>], reader: &Reader, port: 
     let mut loaded = machine.load(&mut frames);
     loaded.set_input(0, std::iter::repeat(port));
     loaded.run(tables, &reader.enter(), &mut Silent, 0);
-    machine.narrow(0, VarId::new(0))
+    machine.narrow_value(0, VarId::new(0))
 }
 
 #[test]

@@ -110,6 +110,6 @@ fn fields_that_were_keys_are_not_read_from_the_packet_again() {
     }
     let (_, segment) = assembly.split_once("; segment 1, 8 packets at a time").unwrap();
     let segment = segment.split("; segment").next().unwrap();
-    assert!(segment.contains("leave for point"), "{segment}");
+    assert!(segment.contains("suspend at point"), "{segment}");
     assert!(!segment.contains("= ["), "the packet is read:\n{segment}");
 }

@@ -213,9 +213,9 @@ impl Parser {
         };
         self.punctuation(':')?;
         let column = self.number()?;
-        // There are no such lines: it is no place.
         match line {
-            0 => Ok(Loc::default()),
+            // No place is printed as nothing.
+            0 => self.fail("a line, counted from 1"),
             _ => Ok(Loc { file, line, column }),
         }
     }

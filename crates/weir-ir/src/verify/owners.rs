@@ -94,6 +94,20 @@ impl Verifier<'_> {
                 });
             }
         }
+        for group in &p.shared {
+            let here: HashSet<VarId> = group.leaves.iter().map(|leaf| leaf.var).collect();
+            for header in group.headers.iter().filter_map(|id| p.headers.get(*id)) {
+                self.at(format!("shared {}", group.role));
+                let variables = std::iter::once(&header.valid).chain(&header.fields);
+                for var in variables.filter(|var| !here.contains(var)) {
+                    self.error(format!(
+                        "header {} is in it, but not its variable %{}",
+                        header.name,
+                        var.index()
+                    ));
+                }
+            }
+        }
         let leaves = || p.shared.iter().flat_map(|group| &group.leaves);
         let grouped: HashSet<VarId> = leaves().map(|leaf| leaf.var).collect();
         for (id, var) in p.vars.iter().filter(|(_, var)| var.kind == VarKind::Shared) {

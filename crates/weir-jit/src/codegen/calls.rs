@@ -174,7 +174,7 @@ impl SegmentBuilder<'_, '_> {
             })
             .collect();
         let bits: u32 = operands.iter().map(|o| self.width(o)).sum();
-        self.sites.reserve(bits.div_ceil(64) as usize);
+        self.sites.reserve_arguments(bits.div_ceil(64) as usize);
         let area = self.arguments();
         if !bits.is_multiple_of(8) {
             let zero = self.imm(0);
@@ -339,7 +339,7 @@ impl SegmentBuilder<'_, '_> {
             back.push((at, v));
             at += self.put_argument(area, at, &Operand::Var(v));
         }
-        self.sites.reserve(at);
+        self.sites.reserve_arguments(at);
         let (site, slot) = (self.imm(index as u64), self.slot());
         let stop = self.call_for_value(function, &[site, slot]);
         if let Some(exit) = abort {
@@ -373,7 +373,7 @@ impl SegmentBuilder<'_, '_> {
         for key in keys {
             at += self.put_argument(area, at, key);
         }
-        self.sites.reserve(at);
+        self.sites.reserve_arguments(at);
         let set = self.imm(set.index() as u64);
         self.call_for_value(RuntimeFunction::ValueSet, &[set, area])
     }

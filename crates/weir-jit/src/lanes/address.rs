@@ -1,8 +1,11 @@
-//! Finds out what the addresses in a segment point to.
+//! Classifies the addresses in a segment by the memory that they point to.
 //!
 //! Cranelift IR has plain addresses. This analysis follows them back to the function's parameters
 //! and to known loads, so that rows, tallies, packets and tables can be distinguished. An address
 //! that it cannot classify makes its block unsupported.
+//!
+//! Relies on the rows and environment offsets of [`crate::codegen`]. It does not follow addresses
+//! around loops.
 
 use super::op::Rows;
 use crate::codegen::env;
@@ -15,16 +18,23 @@ use weir_table::fast::ResultArray;
 /// Parameters of the function for one packet ([`crate::codegen::Shape::Packet`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
+    /// The address of the environment.
     Environment = 0,
+    /// The address of the packet's column of the context.
     Column = 1,
+    /// The address of the packet's column of the tally rows.
     TallyColumn = 2,
+    /// The address of the tally masks.
     Tallies = 3,
+    /// The packet's slot.
     Slot = 4,
+    /// A mask with the packet's slot only.
     Bit = 5,
 }
 
 impl Parameter {
-    fn of(index: usize) -> Option<Self> {
+    /// The function's parameter with this index.
+    fn from_index(index: usize) -> Option<Self> {
         Some(match index {
             0 => Parameter::Environment,
             1 => Parameter::Column,
@@ -50,7 +60,7 @@ pub(super) enum Region {
     ReadOnly,
     /// The descriptors of inline-lookup arrays, the same for all packets.
     ArrayDescriptors,
-    /// An array of addresses of records.
+    /// An array with the address of a record per key, or 0.
     RecordPointers,
     /// A record of a table. It is never written, and whole pairs of words may be read.
     Record,
@@ -59,28 +69,31 @@ pub(super) enum Region {
 /// The memory operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemoryOperand {
+    /// A row at a byte offset.
     Row(Rows, i32),
+    /// A byte offset in the environment.
     Environment(i32),
-    /// The word of a tally, at a byte offset.
+    /// The mask of a tally, at a byte offset.
     Tally(i32),
-    /// A byte offset from an address that differs by packet.
+    /// A byte offset from an address that is loaded or computed, and may differ by packet.
     PerPacket(Region, Value, i32),
 }
 
-/// The greatest constant offset that is followed.
-const FAR: i64 = 1 << 16;
+/// Constant offsets below this are split off.
+const MAX_OFFSET: i64 = 1 << 16;
 
-/// Classifies addresses.
+/// The regions of a function's addresses, found on demand.
 pub(super) struct AddressAnalysis<'a> {
     func: &'a Function,
+    /// By address: its region, if it has one.
     regions: HashMap<Value, Option<Region>>,
     /// By block: the arguments of each incoming edge.
-    edges: HashMap<Block, Vec<Vec<Value>>>,
+    edge_arguments: HashMap<Block, Vec<Vec<Value>>>,
 }
 
 impl<'a> AddressAnalysis<'a> {
     pub fn new(func: &'a Function) -> Self {
-        let mut edges: HashMap<Block, Vec<Vec<Value>>> = HashMap::new();
+        let mut edge_arguments: HashMap<Block, Vec<Vec<Value>>> = HashMap::new();
         for block in func.layout.blocks() {
             let Some(last) = func.layout.last_inst(block) else {
                 continue;
@@ -89,25 +102,27 @@ impl<'a> AddressAnalysis<'a> {
             let pool = &func.dfg.value_lists;
             for call in data.branch_destination(&func.dfg.jump_tables, &func.dfg.exception_tables) {
                 let arguments = call.args(pool).filter_map(|a| a.as_value()).collect();
-                edges.entry(call.block(pool)).or_default().push(arguments);
+                edge_arguments.entry(call.block(pool)).or_default().push(arguments);
             }
         }
         AddressAnalysis {
             func,
             regions: HashMap::new(),
-            edges,
+            edge_arguments,
         }
     }
 
-    /// The parameter that a value is.
+    /// The function's parameter, if the value is one.
     pub fn parameter(&self, value: Value) -> Option<Parameter> {
         match self.func.dfg.value_def(value) {
-            ValueDef::Param(block, index) if Some(block) == self.func.layout.entry_block() => Parameter::of(index),
+            ValueDef::Param(block, index) if Some(block) == self.func.layout.entry_block() => {
+                Parameter::from_index(index)
+            }
             _ => None,
         }
     }
 
-    /// The value, if it is constant.
+    /// The constant, if the value is one.
     pub fn constant(&self, value: Value) -> Option<i64> {
         let inst = self.func.dfg.value_def(value).inst()?;
         match self.func.dfg.insts[inst] {
@@ -119,27 +134,29 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
-    /// An address without constant offsets, and their sum.
-    fn base(&self, address: Value) -> (Value, i64) {
-        let mut at = (address, 0);
-        while let Some(inst) = self.func.dfg.value_def(at.0).inst()
+    /// Splits an address into a base and a constant offset.
+    fn split_constant_offset(&self, address: Value) -> (Value, i64) {
+        let (mut base, mut offset) = (address, 0);
+        while let Some(inst) = self.func.dfg.value_def(base).inst()
             && let InstructionData::Binary {
                 opcode: Opcode::Iadd,
                 args,
             } = self.func.dfg.insts[inst]
-            && let Some(more) = self.constant(args[1])
-            && (0..FAR).contains(&(at.1 + more))
-            && more >= 0
+            && let Some(addend) = self.constant(args[1])
+            && (0..MAX_OFFSET).contains(&(offset + addend))
+            && addend >= 0
         {
-            at = (args[0], at.1 + more);
+            (base, offset) = (args[0], offset + addend);
         }
-        at
+        (base, offset)
     }
 
     /// The memory at an offset from an address. `None`: it is unknown.
-    pub fn operand(&mut self, address: Value, offset: i32) -> Option<MemoryOperand> {
-        let (base, more) = self.base(address);
-        let offset = i32::try_from(more + i64::from(offset)).ok().filter(|o| *o >= 0)?;
+    pub fn memory_operand(&mut self, address: Value, offset: i32) -> Option<MemoryOperand> {
+        let (base, base_offset) = self.split_constant_offset(address);
+        let offset = i32::try_from(base_offset + i64::from(offset))
+            .ok()
+            .filter(|o| *o >= 0)?;
         match self.parameter(base) {
             Some(Parameter::Environment) => Some(MemoryOperand::Environment(offset)),
             Some(Parameter::Column) => Some(MemoryOperand::Row(Rows::Context, offset)),
@@ -150,6 +167,7 @@ impl<'a> AddressAnalysis<'a> {
         }
     }
 
+    /// The region that an address points into. `None`: it is unknown.
     fn region(&mut self, address: Value) -> Option<Region> {
         if let Some(known) = self.regions.get(&address) {
             return *known;
@@ -161,6 +179,7 @@ impl<'a> AddressAnalysis<'a> {
         region
     }
 
+    /// [`Self::region`] of an address that is not in `regions` yet.
     fn find_region(&mut self, address: Value) -> Option<Region> {
         let func = self.func;
         match func.dfg.value_def(address) {
@@ -170,7 +189,7 @@ impl<'a> AddressAnalysis<'a> {
                     arg,
                     offset,
                     ..
-                } => self.region_in_memory(arg, offset.into()),
+                } => self.region_of_loaded(arg, offset.into()),
                 InstructionData::Binary {
                     opcode: Opcode::Iadd,
                     args: [a, b],
@@ -185,30 +204,30 @@ impl<'a> AddressAnalysis<'a> {
                 InstructionData::Ternary {
                     opcode: Opcode::Select,
                     args: [_, a, b],
-                } => either(self.region(a)?, self.region(b)?),
+                } => common_region(self.region(a)?, self.region(b)?),
                 _ => None,
             },
             ValueDef::Param(block, index) => {
                 let arguments: Vec<Value> = self
-                    .edges
+                    .edge_arguments
                     .get(&block)?
                     .iter()
                     .map(|args| args.get(index).copied())
                     .collect::<Option<_>>()?;
                 let mut regions = arguments.into_iter().map(|a| self.region(a));
                 let first = regions.next()??;
-                regions.try_fold(first, |all, region| either(all, region?))
+                regions.try_fold(first, |common, region| common_region(common, region?))
             }
             ValueDef::Union(..) => None,
         }
     }
 
     /// The region of an address that is loaded from memory.
-    fn region_in_memory(&mut self, address: Value, offset: i32) -> Option<Region> {
-        let row = |row: usize| (row * PITCH * 8) as i32;
-        match self.operand(address, offset)? {
-            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_PACKET) => Some(Region::Packet),
-            MemoryOperand::Row(Rows::Context, at) if at == row(ROW_SCRATCH) => Some(Region::Scratch),
+    fn region_of_loaded(&mut self, address: Value, offset: i32) -> Option<Region> {
+        let row_offset = |row: usize| (row * PITCH * 8) as i32;
+        match self.memory_operand(address, offset)? {
+            MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_PACKET) => Some(Region::Packet),
+            MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_SCRATCH) => Some(Region::Scratch),
             MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
             MemoryOperand::Environment(env::MEMBERS) => Some(Region::ReadOnly),
             MemoryOperand::Environment(env::ARRAYS) => Some(Region::ArrayDescriptors),
@@ -223,7 +242,7 @@ impl<'a> AddressAnalysis<'a> {
     }
 
     /// Bytes that a load or store instruction accesses.
-    pub fn access(opcode: Opcode, ty: Type) -> Option<u32> {
+    pub fn access_width(opcode: Opcode, ty: Type) -> Option<u32> {
         Some(match opcode {
             Opcode::Load | Opcode::Store if ty.is_int() && ty != types::I128 => ty.bytes(),
             Opcode::Uload8 | Opcode::Istore8 => 1,
@@ -234,8 +253,8 @@ impl<'a> AddressAnalysis<'a> {
     }
 }
 
-/// The region of an address that is one or the other.
-fn either(a: Region, b: Region) -> Option<Region> {
+/// The region of an address that points into either region.
+fn common_region(a: Region, b: Region) -> Option<Region> {
     match (a, b) {
         _ if a == b => Some(a),
         (Region::Packet, Region::PacketOrZeros) | (Region::PacketOrZeros, Region::Packet) => {

@@ -1,27 +1,33 @@
-//! Orders the blocks of a segment for execution under masks, and finds which blocks run for the
-//! same packets.
+//! Orders the blocks of a segment for execution under masks, and finds which blocks are
+//! control-equivalent: executed for the same packets.
 //!
 //! Each block comes after its predecessors, and is directly followed by the blocks it dominates, so
 //! that an empty block is skipped together with them. Loops are not supported.
+//!
+//! Two estimates are distinguished. A *hot* block lies on a path that most packets take. A block is
+//! *often empty* if a group of eight packets may well have none that reaches it. Of two hot
+//! successors of a branch, both are often empty.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
 
-/// Blocks in the order of execution. The other fields are by position in it.
+/// Blocks in the order of execution. Other methods and fields denote blocks by position in it.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub order: Vec<Block>,
+    /// By block: its index in `order`.
     pub position: HashMap<Block, usize>,
-    /// Predecessors, once per edge.
+    /// By block: its predecessors, once per edge.
     pub predecessors: Vec<Vec<usize>>,
-    /// The immediate dominator; the first block's is itself.
-    pub dominator: Vec<usize>,
-    /// An earlier block that runs for exactly the same packets.
-    pub same_packets: Vec<Option<usize>>,
-    /// The position behind the blocks that a block dominates.
-    pub dominated_end: Vec<usize>,
-    /// Whether a path leads from a block to a hot point.
-    is_hot: Vec<bool>,
+    /// By block: its immediate dominator; the first block's is itself.
+    pub immediate_dominator: Vec<usize>,
+    /// By block: an earlier block that is executed for exactly the same packets.
+    pub control_equivalent: Vec<Option<usize>>,
+    /// By block: the position behind the last block that it dominates.
+    pub subtree_end: Vec<usize>,
+    /// By block: see [`Flow::is_hot`].
+    hot: Vec<bool>,
+    /// By block: its successors, once per edge.
     successors: Vec<Vec<usize>>,
 }
 
@@ -29,59 +35,61 @@ impl Flow {
     /// Orders the blocks reachable from the entry, up to `bailouts`. `hot_points` are the points at
     /// which most packets suspend. `None`: there is a loop.
     pub fn new(func: &Function, bailouts: &BTreeSet<Block>, hot_points: &BTreeSet<usize>) -> Option<Self> {
-        let topological_order = topological(func, func.layout.entry_block()?, bailouts)?;
+        let topological_order = topological_order(func, func.layout.entry_block()?, bailouts)?;
         let edges = Edges::new(func, &topological_order, bailouts);
-        let is_hot = edges.is_hot(func, &topological_order, hot_points);
-        let size = |b: &Block| match bailouts.contains(b) {
+        let hot = edges.hot_blocks(func, &topological_order, hot_points);
+        let inst_count = |b: &Block| match bailouts.contains(b) {
             true => 1,
             false => func.layout.block_insts(*b).count(),
         };
-        let sizes: Vec<usize> = topological_order.iter().map(size).collect();
-        let order = dominance_order(&edges, &dominators(&edges.predecessors), &sizes, &is_hot);
+        let inst_counts: Vec<usize> = topological_order.iter().map(inst_count).collect();
+        let order = dominance_order(&edges, &immediate_dominators(&edges.predecessors), &inst_counts, &hot);
         let order: Vec<Block> = order.into_iter().map(|i| topological_order[i]).collect();
         let edges = Edges::new(func, &order, bailouts);
-        let dominator = dominators(&edges.predecessors);
-        let same_packets = same_packets(&edges.successors, &dominator);
-        let dominated_end = dominated_ends(&dominator);
+        let idom = immediate_dominators(&edges.predecessors);
+        let control_equivalent = control_equivalent(&edges.successors, &idom);
+        let subtree_end = subtree_ends(&idom);
         debug_assert!(
-            dominator.iter().enumerate().all(|(i, above)| i < dominated_end[*above]),
+            idom.iter().enumerate().all(|(i, parent)| i < subtree_end[*parent]),
             "dominated blocks follow their dominator"
         );
         Some(Flow {
             position: order.iter().enumerate().map(|(i, b)| (*b, i)).collect(),
-            is_hot: edges.is_hot(func, &order, hot_points),
+            hot: edges.hot_blocks(func, &order, hot_points),
             order,
             predecessors: edges.predecessors,
             successors: edges.successors,
-            dominator,
-            same_packets,
-            dominated_end,
+            immediate_dominator: idom,
+            control_equivalent,
+            subtree_end,
         })
     }
 
-    /// Whether a block is often empty: it leads to no hot point, or a sibling leads to one, too.
-    pub fn is_rare(&self, block: usize) -> bool {
+    /// Whether a group may well have no packets for a block. Estimated: behind a branch, the block
+    /// is not hot, or another successor is hot, too. Of merge blocks: no earlier block is executed
+    /// for the same packets.
+    pub fn is_often_empty(&self, block: usize) -> bool {
         match self.predecessors[block].as_slice() {
             &[from] => {
                 let mut others = self.successors[from].iter().filter(|b| **b != block);
-                !self.is_hot[block] || others.any(|b| self.is_hot[*b])
+                !self.hot[block] || others.any(|b| self.hot[*b])
             }
-            _ => self.same_packets[block].is_none(),
+            _ => self.control_equivalent[block].is_none(),
         }
     }
 
-    /// Whether a path leads from a block to a hot point.
+    /// Whether a path without cold blocks leads from a block to a hot point.
     pub fn is_hot(&self, block: usize) -> bool {
-        self.is_hot[block]
+        self.hot[block]
     }
 
     /// Whether all paths to `b` go through `a`.
     pub fn dominates(&self, a: usize, b: usize) -> bool {
-        (a..self.dominated_end[a]).contains(&b)
+        (a..self.subtree_end[a]).contains(&b)
     }
 }
 
-/// Control-flow edges between positions.
+/// Control-flow edges between blocks, which are denoted by their positions in some order.
 struct Edges {
     predecessors: Vec<Vec<usize>>,
     successors: Vec<Vec<usize>>,
@@ -105,39 +113,39 @@ impl Edges {
 
     /// By block: whether a path without cold blocks leads to a hot point. If the entry block has
     /// no such path, all blocks count as hot.
-    fn is_hot(&self, func: &Function, order: &[Block], hot_points: &BTreeSet<usize>) -> Vec<bool> {
-        let mut is_hot: Vec<bool> = order
+    fn hot_blocks(&self, func: &Function, order: &[Block], hot_points: &BTreeSet<usize>) -> Vec<bool> {
+        let mut hot: Vec<bool> = order
             .iter()
-            .map(|b| point_of(func, *b).is_some_and(|point| hot_points.contains(&point)))
+            .map(|b| suspension_point_of(func, *b).is_some_and(|point| hot_points.contains(&point)))
             .collect();
         // A block with cold predecessors only is cold.
-        let mut is_cold = vec![false; order.len()];
+        let mut cold = vec![false; order.len()];
         for i in 0..order.len() {
-            let after_cold = !self.predecessors[i].is_empty() && self.predecessors[i].iter().all(|b| is_cold[*b]);
-            is_cold[i] = after_cold || func.layout.is_cold(order[i]);
+            let after_cold = !self.predecessors[i].is_empty() && self.predecessors[i].iter().all(|b| cold[*b]);
+            cold[i] = after_cold || func.layout.is_cold(order[i]);
         }
         for i in (0..order.len()).rev() {
-            is_hot[i] |= self.successors[i].iter().any(|b| is_hot[*b]);
-            is_hot[i] &= !is_cold[i];
+            hot[i] |= self.successors[i].iter().any(|b| hot[*b]);
+            hot[i] &= !cold[i];
         }
-        if !is_hot[0] {
-            is_hot.fill(true);
+        if !hot[0] {
+            hot.fill(true);
         }
-        is_hot
+        hot
     }
 
-    /// By block: the instructions on the longest path from it to the end.
-    fn weights(&self, sizes: &[usize]) -> Vec<usize> {
-        let mut weights = sizes.to_vec();
-        for i in (0..sizes.len()).rev() {
-            weights[i] += self.successors[i].iter().map(|b| weights[*b]).max().unwrap_or(0);
+    /// By block: the instructions on the longest path from it to the segment's end.
+    fn longest_paths(&self, inst_counts: &[usize]) -> Vec<usize> {
+        let mut lengths = inst_counts.to_vec();
+        for i in (0..lengths.len()).rev() {
+            lengths[i] += self.successors[i].iter().map(|b| lengths[*b]).max().unwrap_or(0);
         }
-        weights
+        lengths
     }
 }
 
 /// The point at which packets suspend at the end of a block.
-pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
+pub(super) fn suspension_point_of(func: &Function, block: Block) -> Option<usize> {
     let last = func.layout.last_inst(block)?;
     if func.dfg.insts[last].opcode() != Opcode::Return {
         return None;
@@ -152,7 +160,7 @@ pub(super) fn point_of(func: &Function, block: Block) -> Option<usize> {
     }
 }
 
-/// Successors of a block, once per edge.
+/// Successors of a block, once per edge. Those in `bailouts` have none.
 pub(super) fn block_successors(func: &Function, block: Block, bailouts: &BTreeSet<Block>) -> Vec<Block> {
     if bailouts.contains(&block) {
         return Vec::new();
@@ -166,7 +174,7 @@ pub(super) fn block_successors(func: &Function, block: Block, bailouts: &BTreeSe
 }
 
 /// Blocks in topological order. `None`: there is a loop.
-fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Option<Vec<Block>> {
+fn topological_order(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Option<Vec<Block>> {
     #[derive(PartialEq)]
     enum VisitState {
         Open,
@@ -201,58 +209,60 @@ fn topological(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> Opt
 }
 
 /// A topological order in which the blocks that a block dominates follow it directly; by positions
-/// in the given order. Among the candidates the smallest hot subtree comes next: special cases are
-/// longer, and the masks of later blocks stay live. Blocks that lead to no hot point come last.
-fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: &[bool]) -> Vec<usize> {
-    let count = dominator.len();
-    let weight = edges.weights(sizes);
+/// in the given order. Among the blocks that may come next, the one with the smallest hot subtree
+/// is chosen: special cases are longer, and the masks of later blocks stay live. Blocks that are
+/// not hot come last.
+fn dominance_order(edges: &Edges, idom: &[usize], inst_counts: &[usize], hot: &[bool]) -> Vec<usize> {
+    let count = idom.len();
+    let longest_path = edges.longest_paths(inst_counts);
     let mut children = vec![Vec::new(); count];
     for node in 1..count {
-        children[dominator[node]].push(node);
+        children[idom[node]].push(node);
     }
     // By node: the number of edges to it from subtrees of its siblings in the dominator tree, and
-    // the siblings to which its own subtree leads.
-    let mut waiting = vec![0usize; count];
-    let mut leads_to = vec![Vec::new(); count];
+    // the siblings to which edges lead from its own subtree.
+    let mut incoming_edges = vec![0usize; count];
+    let mut later_siblings = vec![Vec::new(); count];
     for node in 1..count {
         for &from in &edges.predecessors[node] {
-            let mut at = from;
-            while at != dominator[node] && dominator[at] != dominator[node] {
-                at = dominator[at];
+            let mut ancestor = from;
+            while ancestor != idom[node] && idom[ancestor] != idom[node] {
+                ancestor = idom[ancestor];
             }
-            if at != dominator[node] {
-                leads_to[at].push(node);
-                waiting[node] += 1;
+            if ancestor != idom[node] {
+                later_siblings[ancestor].push(node);
+                incoming_edges[node] += 1;
             }
         }
     }
-    // Sizes of whole subtrees.
-    let mut sizes = sizes.to_vec();
+    let mut subtree_sizes = inst_counts.to_vec();
     for node in (1..count).rev() {
-        sizes[dominator[node]] += sizes[node];
+        subtree_sizes[idom[node]] += subtree_sizes[node];
     }
     let mut order = Vec::new();
     let mut work = vec![0];
     while let Some(node) = work.pop() {
         order.push(node);
-        let rank = |child: usize| match is_hot[child] {
-            true => (0, sizes[child], child),
-            false => (1, usize::MAX - weight[child], child),
+        let sort_key = |child: usize| match hot[child] {
+            true => (0, subtree_sizes[child], child),
+            false => (1, usize::MAX - longest_path[child], child),
         };
-        // Topologically. The first one is pushed last.
-        let mut ready: Vec<usize> = children[node].iter().copied().filter(|c| waiting[*c] == 0).collect();
-        let mut next = Vec::new();
-        while let Some(i) = (0..ready.len()).min_by_key(|i| rank(ready[*i])) {
+        // A topological order of the children: those without incoming edges are ready.
+        let is_ready = |child: &usize| incoming_edges[*child] == 0;
+        let mut ready: Vec<usize> = children[node].iter().copied().filter(is_ready).collect();
+        let mut ordered = Vec::new();
+        while let Some(i) = (0..ready.len()).min_by_key(|i| sort_key(ready[*i])) {
             let child = ready.swap_remove(i);
-            next.push(child);
-            for &to in &leads_to[child] {
-                waiting[to] -= 1;
-                if waiting[to] == 0 {
-                    ready.push(to);
+            ordered.push(child);
+            for &sibling in &later_siblings[child] {
+                incoming_edges[sibling] -= 1;
+                if incoming_edges[sibling] == 0 {
+                    ready.push(sibling);
                 }
             }
         }
-        work.extend(next.into_iter().rev());
+        // The first one is pushed last, and popped first.
+        work.extend(ordered.into_iter().rev());
     }
     order
 }
@@ -261,65 +271,66 @@ fn dominance_order(edges: &Edges, dominator: &[usize], sizes: &[usize], is_hot: 
 ///
 /// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm". Without loops one round is
 /// enough.
-fn dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
-    let mut dominator = vec![0; predecessors.len()];
+fn immediate_dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
+    let mut idom = vec![0; predecessors.len()];
     for node in 1..predecessors.len() {
-        let mut nearest: Option<usize> = None;
-        for &from in &predecessors[node] {
-            nearest = Some(match nearest {
-                None => from,
-                Some(mut other) => {
-                    let mut from = from;
-                    while from != other {
-                        if from > other {
-                            from = dominator[from];
+        let mut common: Option<usize> = None;
+        for &predecessor in &predecessors[node] {
+            common = Some(match common {
+                None => predecessor,
+                Some(mut b) => {
+                    let mut a = predecessor;
+                    while a != b {
+                        if a > b {
+                            a = idom[a];
                         } else {
-                            other = dominator[other];
+                            b = idom[b];
                         }
                     }
-                    from
+                    a
                 }
             });
         }
-        dominator[node] = nearest.unwrap_or(0);
+        idom[node] = common.unwrap_or(0);
     }
-    dominator
+    idom
 }
 
-/// By block: the end of the blocks that it dominates, in an order in which they follow it.
-fn dominated_ends(dominator: &[usize]) -> Vec<usize> {
-    let mut end: Vec<usize> = (1..=dominator.len()).collect();
-    for i in (1..dominator.len()).rev() {
-        end[dominator[i]] = end[dominator[i]].max(end[i]);
+/// By block: the position behind the last block that it dominates. These follow it directly.
+fn subtree_ends(idom: &[usize]) -> Vec<usize> {
+    let mut ends: Vec<usize> = (1..=idom.len()).collect();
+    for i in (1..idom.len()).rev() {
+        ends[idom[i]] = ends[idom[i]].max(ends[i]);
     }
-    end
+    ends
 }
 
-fn dominates(dominator: &[usize], a: usize, b: usize) -> bool {
-    let mut at = b;
-    while at > a {
-        at = dominator[at];
+/// Whether all paths to `b` go through `a`, by immediate dominators.
+fn dominates(idom: &[usize], a: usize, b: usize) -> bool {
+    let mut ancestor = b;
+    while ancestor > a {
+        ancestor = idom[ancestor];
     }
-    at == a
+    ancestor == a
 }
 
 /// By block: its immediate dominator, if the block in turn postdominates that.
-fn same_packets(successors: &[Vec<usize>], dominator: &[usize]) -> Vec<Option<usize>> {
-    // Reversed, with a node before all exits.
+fn control_equivalent(successors: &[Vec<usize>], idom: &[usize]) -> Vec<Option<usize>> {
+    // The reversed graph. Its node 0 is added, and precedes all blocks without a successor.
     let count = successors.len();
-    let back = |i: usize| count - i;
-    let mut after = vec![Vec::new(); count + 1];
-    for (i, next) in successors.iter().enumerate() {
-        after[back(i)] = match next.as_slice() {
+    let reversed = |block: usize| count - block;
+    let mut predecessors = vec![Vec::new(); count + 1];
+    for (block, next) in successors.iter().enumerate() {
+        predecessors[reversed(block)] = match next.as_slice() {
             [] => vec![0],
-            some => some.iter().map(|n| back(*n)).collect(),
+            some => some.iter().map(|n| reversed(*n)).collect(),
         };
     }
-    let post = dominators(&after);
+    let postdominators = immediate_dominators(&predecessors);
     (0..count)
-        .map(|i| {
-            let above = dominator[i];
-            (i > 0 && dominates(&post, back(i), back(above))).then_some(above)
+        .map(|block| {
+            let parent = idom[block];
+            (block > 0 && dominates(&postdominators, reversed(block), reversed(parent))).then_some(parent)
         })
         .collect()
 }
@@ -364,19 +375,19 @@ mod tests {
     fn paths_that_join_run_for_the_same_packets() {
         let flow = flow(DIAMOND).expect("no loop");
         let at = |n: u32| flow.position[&Block::from_u32(n)];
-        assert_eq!(flow.dominator[at(5)], at(2));
-        assert_eq!(flow.same_packets[at(5)], Some(at(2)));
-        assert_eq!(flow.same_packets[at(2)], None);
-        assert_eq!(flow.same_packets[at(3)], None);
+        assert_eq!(flow.immediate_dominator[at(5)], at(2));
+        assert_eq!(flow.control_equivalent[at(5)], Some(at(2)));
+        assert_eq!(flow.control_equivalent[at(2)], None);
+        assert_eq!(flow.control_equivalent[at(3)], None);
         assert!(flow.dominates(at(2), at(5)) && !flow.dominates(at(3), at(5)));
         // Block 1 does not follow block 2's subtree.
-        assert_eq!(flow.dominated_end[at(2)], at(1));
-        assert_eq!(flow.dominated_end[0], 6.min(flow.order.len()));
+        assert_eq!(flow.subtree_end[at(2)], at(1));
+        assert_eq!(flow.subtree_end[0], 6.min(flow.order.len()));
     }
 
     #[test]
     fn dominated_blocks_follow_their_dominator() {
-        // Block 2 leads to 3 and 4, and 4 alone to 5; 3 and 6 join in 7, which is heavier than 5.
+        // Block 2 leads to 3 and 4, and 4 alone to 5. 3 and 6 merge in 7, which is larger than 5.
         let text = "function %f(i64) -> i64 {
             block0(v0: i64):
                 brif v0, block2, block6
@@ -403,7 +414,11 @@ mod tests {
         }
         for i in 0..flow.order.len() {
             for j in 0..flow.order.len() {
-                assert_eq!(flow.dominates(i, j), dominates(&flow.dominator, i, j), "{i} {j}");
+                assert_eq!(
+                    flow.dominates(i, j),
+                    dominates(&flow.immediate_dominator, i, j),
+                    "{i} {j}"
+                );
             }
         }
         assert!(at(5) < at(7));

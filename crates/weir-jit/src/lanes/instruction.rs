@@ -1,31 +1,34 @@
-//! Lowers single instructions.
+//! Lowers single instructions, for [`super::lower`].
 //!
-//! A lane holds a value of any width, zero-extended to 64 bits.
+//! A lane holds a value of any width, zero-extended to 64 bits. Upper bounds of vectors show where
+//! truncation is redundant. Instructions without a vector form never get here
+//! ([`super::supported`]).
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter};
 use super::bytes;
 use super::lower::{LaneValue, Lower};
-use super::op::{Alu, M, MaskAlu, Op, Relation, ShiftOp, Source, Unary, V};
+use super::op::{Alu, MaskAlu, MaskReg, Op, Relation, ShiftOp, Source, Test, Unary, VectorReg};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 
-/// All ones in the lowest bits.
-fn ones(bits: u32) -> u64 {
+/// A word whose lowest `bits` bits are set.
+fn low_ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits.clamp(1, 64))
 }
 
 impl Lower<'_> {
-    fn bits(&self, value: Value) -> u32 {
+    /// The width of a Cranelift value, in bits.
+    fn width_of(&self, value: Value) -> u32 {
         self.func.dfg.value_type(value).bits()
     }
 
     /// Lowers an instruction other than a terminator.
-    pub(super) fn instruction(&mut self, inst: Inst) {
+    pub(super) fn lower_instruction(&mut self, inst: Inst) {
         let result = self.func.dfg.inst_results(inst).first().copied();
         if result.is_some_and(|v| self.is_sunk(v)) {
             return;
         }
-        let known = match self.func.dfg.insts[inst] {
+        let value = match self.func.dfg.insts[inst] {
             InstructionData::Store {
                 opcode, args, offset, ..
             } => return self.store(opcode, args, offset.into()),
@@ -33,8 +36,8 @@ impl Lower<'_> {
                 opcode, arg, offset, ..
             } => self.load(opcode, result, arg, offset.into()),
             InstructionData::UnaryImm { imm, .. } => {
-                let bits = result.map_or(64, |v| self.bits(v));
-                LaneValue::Constant(imm.bits() as u64 & ones(bits))
+                let bits = result.map_or(64, |v| self.width_of(v));
+                LaneValue::Constant(imm.bits() as u64 & low_ones(bits))
             }
             InstructionData::Unary { opcode, arg } => self.unary(opcode, arg, result),
             InstructionData::Binary { opcode, args: [a, b] } => self.binary(opcode, a, b),
@@ -46,32 +49,34 @@ impl Lower<'_> {
             _ => return,
         };
         if let Some(result) = result {
-            self.set(result, known);
+            self.set_value(result, value);
         }
     }
 
+    /// The value that a load instruction yields.
     fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> LaneValue {
-        match self.operand(address, offset) {
+        match self.memory_operand(address, offset) {
             MemoryOperand::Row(rows, offset) => LaneValue::Vector(self.load_row(rows, offset)),
             MemoryOperand::Environment(offset) => {
-                let dst = self.code.vector();
-                self.op(Op::LoadEnvironment { dst, offset });
+                let dst = self.code.new_vector();
+                self.push_op(Op::LoadEnvironment { dst, offset });
                 LaneValue::Vector(dst)
             }
             MemoryOperand::PerPacket(region, base, offset) => {
                 let ty = result.map(|v| self.func.dfg.value_type(v));
-                let count = ty.and_then(|ty| AddressAnalysis::access(opcode, ty)).unwrap_or(8);
+                let count = ty.and_then(|ty| AddressAnalysis::access_width(opcode, ty)).unwrap_or(8);
                 self.load_memory(region, base, offset, count)
             }
             MemoryOperand::Tally(_) => unreachable!("tallies are not read"),
         }
     }
 
+    /// Lowers a store instruction.
     fn store(&mut self, opcode: Opcode, [value, address]: [Value; 2], offset: i32) {
-        match self.operand(address, offset) {
+        match self.memory_operand(address, offset) {
             MemoryOperand::Tally(offset) => {
-                debug_assert_eq!(self.addressing.parameter(value), Some(Parameter::Bit));
-                self.op(Op::Tally { offset });
+                debug_assert_eq!(self.address_analysis.parameter(value), Some(Parameter::Bit));
+                self.push_op(Op::Tally { offset });
             }
             MemoryOperand::Row(rows, offset) => {
                 let from = self.vector(value);
@@ -79,257 +84,266 @@ impl Lower<'_> {
             }
             MemoryOperand::PerPacket(region, base, offset) => {
                 let ty = self.func.dfg.value_type(value);
-                let count = AddressAnalysis::access(opcode, ty).unwrap_or(8);
+                let count = AddressAnalysis::access_width(opcode, ty).unwrap_or(8);
                 self.store_memory(region, base, offset, value, count);
             }
             MemoryOperand::Environment(_) => unreachable!("the environment is not written"),
         }
     }
 
-    /// A result of this width, whose upper bits may be set: masks it.
-    fn narrowed(&mut self, v: V, bits: u32) -> LaneValue {
-        if bits >= 64 || self.bound(v) <= ones(bits) {
+    /// A result truncated to this width.
+    fn truncated(&mut self, v: VectorReg, bits: u32) -> LaneValue {
+        if bits >= 64 || self.upper_bound(v) <= low_ones(bits) {
             return LaneValue::Vector(v);
         }
-        self.filtered(LaneValue::Vector(v), ones(bits))
+        self.masked_by(LaneValue::Vector(v), low_ones(bits))
     }
 
-    /// The bits that a mask keeps.
-    fn filtered(&mut self, known: LaneValue, mask: u64) -> LaneValue {
-        match known {
+    /// `value & mask`.
+    fn masked_by(&mut self, value: LaneValue, mask: u64) -> LaneValue {
+        match value {
             LaneValue::Constant(value) => return LaneValue::Constant(value & mask),
-            LaneValue::Mask(_) if mask & 1 == 1 => return known,
+            LaneValue::Mask(_) if mask & 1 == 1 => return value,
             LaneValue::Mask(_) => return LaneValue::Constant(0),
             _ => {}
         }
-        if let Some(bytes) = self.as_bytes(known, 8).and_then(|b| bytes::masked(&b, mask)) {
+        if let Some(bytes) = self.as_bytes(value, 8).and_then(|b| bytes::mask(&b, mask)) {
             return LaneValue::Bytes(bytes);
         }
-        let v = self.as_vector(known);
-        let most = self.bound(v);
-        // The mask keeps all bits that may be set.
-        if (most.checked_add(1).is_some_and(u64::is_power_of_two)) && most & !mask == 0 {
+        let v = self.as_vector(value);
+        let bound = self.upper_bound(v);
+        // The mask clears no bit that may be set.
+        if (bound.checked_add(1).is_some_and(u64::is_power_of_two)) && bound & !mask == 0 {
             return LaneValue::Vector(v);
         }
         let masked = self.alu(Alu::And, v, Source::Constant(mask));
-        self.bounded(masked, mask);
+        self.limit_upper_bound(masked, mask);
         LaneValue::Vector(masked)
     }
 
+    /// The result of an instruction with one operand.
     fn unary(&mut self, opcode: Opcode, arg: Value, result: Option<Value>) -> LaneValue {
-        let known = self.value_of(arg);
-        let bits = self.bits(arg);
+        let value = self.value_of(arg);
+        let bits = self.width_of(arg);
         match opcode {
-            Opcode::Uextend => known,
+            Opcode::Uextend => value,
             Opcode::Ireduce => {
-                let bits = result.map_or(64, |v| self.bits(v));
-                self.filtered(known, ones(bits))
+                let bits = result.map_or(64, |v| self.width_of(v));
+                self.masked_by(value, low_ones(bits))
             }
-            Opcode::Bswap => match (known, self.as_bytes(known, bits / 8)) {
+            Opcode::Bswap => match (value, self.as_bytes(value, bits / 8)) {
                 (LaneValue::Constant(value), _) => LaneValue::Constant(value.swap_bytes() >> (64 - bits)),
-                (_, Some(bytes)) => LaneValue::Bytes(bytes::reversed(&bytes, bits / 8)),
+                (_, Some(bytes)) => LaneValue::Bytes(bytes::reverse(&bytes, bits / 8)),
                 (_, None) => {
-                    let v = self.as_vector(known);
-                    LaneValue::Bytes(bytes::reversed(&bytes::of_vector(v, bits / 8), bits / 8))
+                    let v = self.as_vector(value);
+                    LaneValue::Bytes(bytes::reverse(&bytes::of_vector(v, bits / 8), bits / 8))
                 }
             },
             Opcode::Bnot => {
-                let v = self.as_vector(known);
-                let not = self.alu(Alu::Xor, v, Source::Constant(ones(bits)));
-                self.bounded(not, ones(bits));
+                let v = self.as_vector(value);
+                let not = self.alu(Alu::Xor, v, Source::Constant(low_ones(bits)));
+                self.limit_upper_bound(not, low_ones(bits));
                 LaneValue::Vector(not)
             }
             Opcode::Ineg => {
-                let source = self.as_source(known);
+                let source = self.as_source(value);
                 let zero = self.as_vector(LaneValue::Constant(0));
                 let negative = self.alu(Alu::Subtract, zero, source);
-                self.narrowed(negative, bits)
+                self.truncated(negative, bits)
             }
             Opcode::Sextend => {
-                let to = result.map_or(64, |v| self.bits(v));
-                let extended = self.extended_by_sign(known, bits);
-                self.narrowed(extended, to)
+                let to = result.map_or(64, |v| self.width_of(v));
+                let extended = self.sign_extended(value, bits);
+                self.truncated(extended, to)
             }
-            Opcode::Popcnt => self.count(Unary::CountOnes, known),
-            Opcode::Clz => self.count(Unary::CountLeadingZeros, known),
-            // `Ctz`: counts the ones below the lowest one.
+            Opcode::Popcnt => self.bit_count(Unary::CountOnes, value),
+            Opcode::Clz => self.bit_count(Unary::CountLeadingZeros, value),
+            // `Ctz`: the population count of the bits below the lowest set bit.
             _ => {
-                let v = self.as_vector(known);
-                let less = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
-                let below = self.alu(Alu::AndNot, v, Source::V(less));
-                self.count(Unary::CountOnes, LaneValue::Vector(below))
+                let v = self.as_vector(value);
+                let minus_one = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
+                let trailing_zeros = self.alu(Alu::AndNot, v, Source::Vector(minus_one));
+                self.bit_count(Unary::CountOnes, LaneValue::Vector(trailing_zeros))
             }
         }
     }
 
-    fn count(&mut self, op: Unary, known: LaneValue) -> LaneValue {
-        let a = self.as_vector(known);
-        let dst = self.code.vector();
-        self.op(Op::Unary { op, dst, a });
-        self.bounded(dst, 64);
+    /// The number of set bits or of leading zeros.
+    fn bit_count(&mut self, op: Unary, value: LaneValue) -> LaneValue {
+        let a = self.as_vector(value);
+        let dst = self.code.new_vector();
+        self.push_op(Op::Unary { op, dst, a });
+        self.limit_upper_bound(dst, 64);
         LaneValue::Vector(dst)
     }
 
-    /// A number of this width, sign-extended to 64 bits.
-    fn extended_by_sign(&mut self, known: LaneValue, bits: u32) -> V {
-        let v = self.as_vector(known);
+    /// A value of this width, sign-extended to 64 bits.
+    fn sign_extended(&mut self, value: LaneValue, bits: u32) -> VectorReg {
+        let v = self.as_vector(value);
         let by = (64 - bits) as u8;
-        let up = self.shift(ShiftOp::Left, v, by);
-        self.shift(ShiftOp::RightSigned, up, by)
+        let left_aligned = self.shift(ShiftOp::Left, v, by);
+        self.shift(ShiftOp::RightSigned, left_aligned, by)
     }
 
+    /// The result of an instruction with two operands, other than a comparison.
     fn binary(&mut self, opcode: Opcode, a: Value, b: Value) -> LaneValue {
-        let bits = self.bits(a);
-        let (x, y) = (self.value_of(a), self.value_of(b));
+        let bits = self.width_of(a);
+        let (lhs, rhs) = (self.value_of(a), self.value_of(b));
         match opcode {
-            Opcode::Band => self.and(x, y),
-            Opcode::Bor => self.or(x, y),
-            Opcode::Bxor => self.xor(x, y),
+            Opcode::Band => self.and(lhs, rhs),
+            Opcode::Bor => self.or(lhs, rhs),
+            Opcode::Bxor => self.xor(lhs, rhs),
             Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl | Opcode::Rotr => {
-                self.shifted(opcode, x, y, bits)
+                self.lower_shift(opcode, lhs, rhs, bits)
             }
             Opcode::Iadd | Opcode::Imul | Opcode::Umax | Opcode::Umin => {
-                let (first, second) = match x {
-                    LaneValue::Constant(_) => (y, x),
-                    _ => (x, y),
+                let (first, second) = match lhs {
+                    LaneValue::Constant(_) => (rhs, lhs),
+                    _ => (lhs, rhs),
                 };
                 let (first, second) = (self.as_vector(first), self.as_source(second));
                 self.commutative(opcode, first, second, bits)
             }
             // `Isub`.
             _ => {
-                let (first, second) = (self.as_vector(x), self.as_source(y));
-                let (first, second) = self.unmasked(first, second, bits);
+                let (first, second) = (self.as_vector(lhs), self.as_source(rhs));
+                let (first, second) = self.without_masks(first, second, bits);
                 let difference = self.alu(Alu::Subtract, first, second);
-                self.narrowed(difference, bits)
+                self.truncated(difference, bits)
             }
         }
     }
 
-    /// The operands without masks that keep at least this many bits, for results of which only
-    /// these are used. The upper bits then differ, so the bounds of masked results do not apply.
-    fn unmasked(&self, first: V, second: Source, bits: u32) -> (V, Source) {
+    /// The operands without masks that keep at least the lowest `bits` bits, for results of which
+    /// only these are used. Upper bits then differ, so upper bounds of the operands do not apply.
+    fn without_masks(&self, first: VectorReg, second: Source, bits: u32) -> (VectorReg, Source) {
         let second = match second {
-            Source::V(v) => Source::V(self.before_mask(v, bits)),
+            Source::Vector(v) => Source::Vector(self.without_mask(v, bits)),
             constant => constant,
         };
-        (self.before_mask(first, bits), second)
+        (self.without_mask(first, bits), second)
     }
 
-    fn before_mask(&self, mut v: V, bits: u32) -> V {
+    /// The operand of the `and` with such a mask that computed a vector, or else the vector.
+    fn without_mask(&self, mut v: VectorReg, bits: u32) -> VectorReg {
         while let Some(&Op::Alu {
             op: Alu::And,
             a,
             b: Source::Constant(mask),
             ..
         }) = self.definition(v)
-            && mask & ones(bits) == ones(bits)
+            && mask & low_ones(bits) == low_ones(bits)
         {
             v = a;
         }
         v
     }
 
-    fn commutative(&mut self, opcode: Opcode, first: V, second: Source, bits: u32) -> LaneValue {
-        let most = |s: &Self| match second {
-            Source::V(v) => s.bound(v),
+    /// Addition, multiplication, maximum or minimum.
+    fn commutative(&mut self, opcode: Opcode, first: VectorReg, second: Source, bits: u32) -> LaneValue {
+        let first_bound = self.upper_bound(first);
+        let second_bound = match second {
+            Source::Vector(v) => self.upper_bound(v),
             Source::Constant(value) => value,
         };
-        let (one, other) = (self.bound(first), most(self));
         let operands = (first, second);
-        let (op, most) = match opcode {
-            Opcode::Iadd => (Alu::Add, one.checked_add(other)),
-            Opcode::Imul => (Alu::Multiply, one.checked_mul(other)),
-            Opcode::Umax => (Alu::Max, Some(one.max(other))),
-            _ => (Alu::Min, Some(one.min(other))),
+        let (op, bound) = match opcode {
+            Opcode::Iadd => (Alu::Add, first_bound.checked_add(second_bound)),
+            Opcode::Imul => (Alu::Multiply, first_bound.checked_mul(second_bound)),
+            Opcode::Umax => (Alu::Max, Some(first_bound.max(second_bound))),
+            _ => (Alu::Min, Some(first_bound.min(second_bound))),
         };
-        let most = most.unwrap_or(u64::MAX);
+        let bound = bound.unwrap_or(u64::MAX);
         let (first, second) = match op {
-            // The result is masked anyway.
-            Alu::Add | Alu::Multiply if most > ones(bits) => self.unmasked(first, second, bits),
+            // The result is truncated anyway.
+            Alu::Add | Alu::Multiply if bound > low_ones(bits) => self.without_masks(first, second, bits),
             _ => (first, second),
         };
         let result = self.alu(op, first, second);
         // The bound does not hold if the operands lost their masks.
         if (first, second) == operands {
-            self.bounded(result, most);
+            self.limit_upper_bound(result, bound);
         }
-        self.narrowed(result, bits)
+        self.truncated(result, bits)
     }
 
-    fn and(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
-        match (x, y) {
-            (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.filtered(other, mask),
+    /// The bitwise `and`: of masks, words, or a word and a constant.
+    fn and(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
+        match (lhs, rhs) {
+            (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.masked_by(other, mask),
             (LaneValue::Mask(a), LaneValue::Mask(b)) => LaneValue::Mask(self.mask_alu(MaskAlu::And, a, b)),
             _ => {
-                let (a, b) = (self.as_vector(x), self.as_vector(y));
-                let both = self.alu(Alu::And, a, Source::V(b));
-                let most = self.bound(a).min(self.bound(b));
-                self.bounded(both, most);
+                let (a, b) = (self.as_vector(lhs), self.as_vector(rhs));
+                let both = self.alu(Alu::And, a, Source::Vector(b));
+                let bound = self.upper_bound(a).min(self.upper_bound(b));
+                self.limit_upper_bound(both, bound);
                 LaneValue::Vector(both)
             }
         }
     }
 
-    fn or(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
-        match (x, y) {
+    /// The bitwise `or`: of masks, words, or disjoint bytes.
+    fn or(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
+        match (lhs, rhs) {
             (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => return other,
             (LaneValue::Mask(a), LaneValue::Mask(b)) => return LaneValue::Mask(self.mask_alu(MaskAlu::Or, a, b)),
             _ => {}
         }
-        if let (Some(a), Some(b)) = (self.as_bytes(x, 8), self.as_bytes(y, 8))
-            && let Some(both) = bytes::merge(&a, &b)
+        if let (Some(a), Some(b)) = (self.as_bytes(lhs, 8), self.as_bytes(rhs, 8))
+            && let Some(both) = bytes::union(&a, &b)
         {
             return LaneValue::Bytes(both);
         }
-        self.bitwise(Alu::Or, x, y)
+        self.bitwise(Alu::Or, lhs, rhs)
     }
 
-    fn xor(&mut self, x: LaneValue, y: LaneValue) -> LaneValue {
-        match (x, y) {
+    /// The bitwise `xor`: of masks or words.
+    fn xor(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
+        match (lhs, rhs) {
             (LaneValue::Constant(0), other) | (other, LaneValue::Constant(0)) => other,
             (LaneValue::Mask(a), LaneValue::Mask(b)) => LaneValue::Mask(self.mask_alu(MaskAlu::Xor, a, b)),
             (LaneValue::Constant(1), LaneValue::Mask(a)) | (LaneValue::Mask(a), LaneValue::Constant(1)) => {
                 LaneValue::Mask(self.mask_not(a))
             }
-            _ => self.bitwise(Alu::Xor, x, y),
+            _ => self.bitwise(Alu::Xor, lhs, rhs),
         }
     }
 
-    /// Bitwise `or` or `xor`.
-    fn bitwise(&mut self, op: Alu, x: LaneValue, y: LaneValue) -> LaneValue {
-        let (first, second) = match x {
-            LaneValue::Constant(_) => (y, x),
-            _ => (x, y),
+    /// The bitwise `or` or `xor` of words.
+    fn bitwise(&mut self, op: Alu, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
+        let (first, second) = match lhs {
+            LaneValue::Constant(_) => (rhs, lhs),
+            _ => (lhs, rhs),
         };
         let (a, b) = (self.as_vector(first), self.as_source(second));
-        let other = match b {
-            Source::V(v) => self.bound(v),
+        let b_bound = match b {
+            Source::Vector(v) => self.upper_bound(v),
             Source::Constant(value) => value,
         };
         let result = self.alu(op, a, b);
-        // All bits below the highest one that may be set.
-        let most = self.bound(a) | other;
-        self.bounded(result, u64::MAX.checked_shr(most.leading_zeros()).unwrap_or(0));
+        // The bound has all bits up to the highest one that may be set.
+        let bound = self.upper_bound(a) | b_bound;
+        self.limit_upper_bound(result, u64::MAX.checked_shr(bound.leading_zeros()).unwrap_or(0));
         LaneValue::Vector(result)
     }
 
-    fn shifted(&mut self, opcode: Opcode, x: LaneValue, by: LaneValue, bits: u32) -> LaneValue {
+    /// A shift or rotation by a value, which counts modulo the width.
+    fn lower_shift(&mut self, opcode: Opcode, lhs: LaneValue, by: LaneValue, bits: u32) -> LaneValue {
         match by {
-            LaneValue::Constant(by) => self.shifted_by(opcode, x, by as u32 % bits, bits),
+            LaneValue::Constant(by) => self.lower_constant_shift(opcode, lhs, by as u32 % bits, bits),
             _ => {
                 let mut by = self.as_vector(by);
-                if self.bound(by) >= u64::from(bits) {
+                if self.upper_bound(by) >= u64::from(bits) {
                     by = self.alu(Alu::And, by, Source::Constant(u64::from(bits) - 1));
                 }
-                let by = Source::V(by);
+                let by = Source::Vector(by);
                 let result = match opcode {
                     Opcode::Sshr => {
-                        let extended = self.extended_by_sign(x, bits);
+                        let extended = self.sign_extended(lhs, bits);
                         self.alu(Alu::ShiftRightSigned, extended, by)
                     }
                     other => {
-                        let v = self.as_vector(x);
+                        let v = self.as_vector(lhs);
                         let op = match other {
                             Opcode::Ishl => Alu::ShiftLeft,
                             Opcode::Ushr => Alu::ShiftRight,
@@ -338,84 +352,89 @@ impl Lower<'_> {
                         };
                         let result = self.alu(op, v, by);
                         if opcode == Opcode::Ushr {
-                            let most = self.bound(v);
-                            self.bounded(result, most);
+                            let bound = self.upper_bound(v);
+                            self.limit_upper_bound(result, bound);
                         }
                         result
                     }
                 };
-                self.narrowed(result, bits)
+                self.truncated(result, bits)
             }
         }
     }
 
-    fn shifted_by(&mut self, opcode: Opcode, x: LaneValue, by: u32, bits: u32) -> LaneValue {
+    /// A shift or rotation by a constant below the width.
+    fn lower_constant_shift(&mut self, opcode: Opcode, lhs: LaneValue, by: u32, bits: u32) -> LaneValue {
         if by == 0 {
-            return x;
+            return lhs;
         }
         match opcode {
-            Opcode::Ishl => self.shifted_left(x, by, bits),
-            Opcode::Ushr => self.shifted_right(x, by),
+            Opcode::Ishl => self.shifted_left(lhs, by, bits),
+            Opcode::Ushr => self.shifted_right(lhs, by),
             Opcode::Sshr => {
-                let extended = self.extended_by_sign(x, bits);
+                let extended = self.sign_extended(lhs, bits);
                 let shifted = self.shift(ShiftOp::RightSigned, extended, by as u8);
-                self.narrowed(shifted, bits)
+                self.truncated(shifted, bits)
             }
-            Opcode::Rotr => self.rotated(x, bits - by, bits),
-            _ => self.rotated(x, by, bits),
+            Opcode::Rotr => self.rotated_left(lhs, bits - by, bits),
+            _ => self.rotated_left(lhs, by, bits),
         }
     }
 
-    fn shifted_left(&mut self, x: LaneValue, by: u32, bits: u32) -> LaneValue {
-        if let LaneValue::Constant(value) = x {
-            return LaneValue::Constant(value << by & ones(bits));
+    /// A left shift by a constant other than 0 and below the width.
+    fn shifted_left(&mut self, lhs: LaneValue, by: u32, bits: u32) -> LaneValue {
+        if let LaneValue::Constant(value) = lhs {
+            return LaneValue::Constant(value << by & low_ones(bits));
         }
         if by.is_multiple_of(8)
-            && let Some(bytes) = self.as_bytes(x, 8)
+            && let Some(bytes) = self.as_bytes(lhs, 8)
         {
-            return LaneValue::Bytes(bytes::low_bytes(&bytes::shift_bytes(&bytes, by as i32 / 8), bits / 8));
+            return LaneValue::Bytes(bytes::lowest(&bytes::shift(&bytes, by as i32 / 8), bits / 8));
         }
-        let v = self.as_vector(x);
+        let v = self.as_vector(lhs);
         let shifted = self.shift(ShiftOp::Left, v, by as u8);
-        if let Some(most) = self.bound(v).checked_mul(1 << by) {
-            self.bounded(shifted, most);
+        if let Some(bound) = self.upper_bound(v).checked_mul(1 << by) {
+            self.limit_upper_bound(shifted, bound);
         }
-        self.narrowed(shifted, bits)
+        self.truncated(shifted, bits)
     }
 
-    fn shifted_right(&mut self, x: LaneValue, by: u32) -> LaneValue {
-        if let LaneValue::Constant(value) = x {
+    /// A logical right shift by a constant other than 0 and below the width.
+    fn shifted_right(&mut self, lhs: LaneValue, by: u32) -> LaneValue {
+        if let LaneValue::Constant(value) = lhs {
             return LaneValue::Constant(value >> by);
         }
         if by.is_multiple_of(8)
-            && let Some(bytes) = self.as_bytes(x, 8)
+            && let Some(bytes) = self.as_bytes(lhs, 8)
         {
-            return LaneValue::Bytes(bytes::shift_bytes(&bytes, -(by as i32) / 8));
+            return LaneValue::Bytes(bytes::shift(&bytes, -(by as i32) / 8));
         }
-        let v = self.as_vector(x);
+        let v = self.as_vector(lhs);
         let shifted = self.shift(ShiftOp::Right, v, by as u8);
-        let most = self.bound(v) >> by;
-        self.bounded(shifted, most);
+        let bound = self.upper_bound(v) >> by;
+        self.limit_upper_bound(shifted, bound);
         LaneValue::Vector(shifted)
     }
 
-    fn rotated(&mut self, x: LaneValue, by: u32, bits: u32) -> LaneValue {
-        let v = self.as_vector(x);
+    /// A rotation by a constant other than 0 and below the width.
+    fn rotated_left(&mut self, lhs: LaneValue, by: u32, bits: u32) -> LaneValue {
+        let v = self.as_vector(lhs);
         match bits {
             64 => LaneValue::Vector(self.shift(ShiftOp::RotateLeft, v, by as u8)),
             32 => {
                 let rotated = self.shift(ShiftOp::RotateHalvesLeft, v, by as u8);
-                self.bounded(rotated, ones(32));
+                self.limit_upper_bound(rotated, low_ones(32));
                 LaneValue::Vector(rotated)
             }
             _ => {
-                let x = LaneValue::Vector(v);
-                let (high, low) = (self.shifted_left(x, by, bits), self.shifted_right(x, bits - by));
+                let lhs = LaneValue::Vector(v);
+                let (high, low) = (self.shifted_left(lhs, by, bits), self.shifted_right(lhs, bits - by));
                 self.or(high, low)
             }
         }
     }
 
+    /// The mask that a comparison yields.
     fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> LaneValue {
         let (signed, relation) = match cond {
             IntCC::Equal => (false, Relation::Equal),
@@ -429,28 +448,32 @@ impl Lower<'_> {
             IntCC::SignedGreaterThan => (true, Relation::Greater),
             IntCC::SignedGreaterThanOrEqual => (true, Relation::GreaterOrEqual),
         };
-        let bits = self.bits(a);
-        let (mut x, mut y, mut relation) = (self.value_of(a), self.value_of(b), relation);
-        if let LaneValue::Constant(_) = x {
-            (x, y, relation) = (y, x, relation.reversed());
+        let bits = self.width_of(a);
+        let (mut lhs, mut rhs, mut relation) = (self.value_of(a), self.value_of(b), relation);
+        if let LaneValue::Constant(_) = lhs {
+            (lhs, rhs, relation) = (rhs, lhs, relation.with_operands_swapped());
         }
         if let (LaneValue::Mask(mask), LaneValue::Constant(value), Relation::Equal | Relation::NotEqual) =
-            (x, y, relation)
+            (lhs, rhs, relation)
         {
-            return self.is_bit(mask, value, relation == Relation::Equal);
+            return self.compare_bit(mask, value, relation == Relation::Equal);
         }
-        if let (LaneValue::Constant(0), Relation::Equal | Relation::NotEqual) = (y, relation) {
-            let v = self.as_vector(x);
-            return LaneValue::Mask(self.test(relation == Relation::NotEqual, v));
+        if let (LaneValue::Constant(0), Relation::Equal | Relation::NotEqual) = (rhs, relation) {
+            let v = self.as_vector(lhs);
+            let test = match relation {
+                Relation::NotEqual => Test::Nonzero,
+                _ => Test::Zero,
+            };
+            return LaneValue::Mask(self.test(test, v));
         }
         let (a, b) = if signed {
-            let (a, b) = (self.extended_by_sign(x, bits), self.extended_by_sign(y, bits));
-            (a, Source::V(b))
+            let (a, b) = (self.sign_extended(lhs, bits), self.sign_extended(rhs, bits));
+            (a, Source::Vector(b))
         } else {
-            (self.as_vector(x), self.as_source(y))
+            (self.as_vector(lhs), self.as_source(rhs))
         };
-        let dst = self.code.mask();
-        self.op(Op::Compare {
+        let dst = self.code.new_mask();
+        self.push_op(Op::Compare {
             relation,
             signed,
             dst,
@@ -460,8 +483,8 @@ impl Lower<'_> {
         LaneValue::Mask(dst)
     }
 
-    /// Whether a bit equals, or differs from, a number.
-    fn is_bit(&mut self, mask: M, value: u64, equal: bool) -> LaneValue {
+    /// Whether a mask, as 1 or 0, equals a constant or differs from it.
+    fn compare_bit(&mut self, mask: MaskReg, value: u64, equal: bool) -> LaneValue {
         match (value, equal) {
             (1, true) | (0, false) => LaneValue::Mask(mask),
             (0, true) | (1, false) => LaneValue::Mask(self.mask_not(mask)),
@@ -469,21 +492,22 @@ impl Lower<'_> {
         }
     }
 
+    /// `if condition != 0 { a } else { b }`
     fn select(&mut self, condition: Value, a: Value, b: Value) -> LaneValue {
         let condition = self.value_of(condition);
         let (set, clear) = (self.value_of(a), self.value_of(b));
         if let (LaneValue::Unloaded(address, offset), LaneValue::Uniform(default)) = (set, clear)
             && condition == set
         {
-            return LaneValue::Vector(self.find_records(address, offset, default));
+            return LaneValue::Vector(self.load_record_addresses(address, offset, default));
         }
-        // Loaded once: memory may change between two loads.
+        // Loaded once, as memory may change between two loads.
         let (condition, set) = match (condition, set) {
             (LaneValue::Unloaded(..), _) if condition == set => {
                 let word = LaneValue::Vector(self.as_vector(set));
                 (word, word)
             }
-            both => both,
+            distinct => distinct,
         };
         let mask = match self.as_mask(condition) {
             Ok(mask) => mask,
@@ -493,21 +517,21 @@ impl Lower<'_> {
         match (set, clear) {
             (LaneValue::Constant(1), LaneValue::Constant(0)) => LaneValue::Mask(mask),
             (LaneValue::Constant(0), LaneValue::Constant(1)) => LaneValue::Mask(self.mask_not(mask)),
-            (LaneValue::Mask(x), LaneValue::Mask(y)) => {
-                let x = self.mask_alu(MaskAlu::And, mask, x);
-                let y = self.mask_alu(MaskAlu::AndNot, mask, y);
-                LaneValue::Mask(self.mask_alu(MaskAlu::Or, x, y))
+            (LaneValue::Mask(lhs), LaneValue::Mask(rhs)) => {
+                let lhs = self.mask_alu(MaskAlu::And, mask, lhs);
+                let rhs = self.mask_alu(MaskAlu::AndNot, mask, rhs);
+                LaneValue::Mask(self.mask_alu(MaskAlu::Or, lhs, rhs))
             }
             _ => {
                 let (clear, set) = (self.as_vector(clear), self.as_source(set));
-                let dst = self.code.vector();
-                self.op(Op::Blend { dst, mask, clear, set });
-                let most = match set {
-                    Source::V(v) => self.bound(v),
+                let dst = self.code.new_vector();
+                self.push_op(Op::Blend { dst, mask, clear, set });
+                let bound = match set {
+                    Source::Vector(v) => self.upper_bound(v),
                     Source::Constant(value) => value,
                 };
-                let most = most.max(self.bound(clear));
-                self.bounded(dst, most);
+                let bound = bound.max(self.upper_bound(clear));
+                self.limit_upper_bound(dst, bound);
                 LaneValue::Vector(dst)
             }
         }

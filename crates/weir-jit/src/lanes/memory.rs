@@ -1,58 +1,64 @@
-//! Tracks the known bytes of the packets' memory while a segment is lowered, to forward stores to
-//! loads and to widen both.
+//! Tracks the known bytes of memory while a segment is lowered, to forward stores to loads and to
+//! widen both.
 //!
 //! Packets are read sixteen bytes at a time, and no byte is read twice. Stores are recorded here
-//! and written at the end of the block at the latest: as sixteen bytes if all of them are known.
+//! and emitted at the end of the block at the latest: as sixteen bytes if all of them are known.
+//!
+//! A *pair* is two adjacent words at a multiple of sixteen bytes, numbered from the address.
+//! Relies on [`Region`] for aliasing. [`super::lower`] emits the loads and stores.
 
 use super::address::Region;
 use super::bytes::{Byte, Bytes};
-use super::op::{Rows, V};
+use super::op::{Rows, VectorReg};
 use std::collections::BTreeMap;
 
-/// Eight bytes of memory.
+/// The known contents of eight bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct TrackedWord {
     pub bytes: [Option<Byte>; 8],
-    /// Bytes that are not yet stored, a bit each.
+    /// The bytes whose store is pending, a bit each.
     pub dirty: u8,
 }
 
-const UNKNOWN: Word = Word {
+/// A word of which no byte is known.
+const UNKNOWN: TrackedWord = TrackedWord {
     bytes: [None; 8],
     dirty: 0,
 };
 
-impl Word {
-    /// The whole word, if all of it is known.
-    pub fn whole(&self) -> Option<Bytes> {
-        let mut whole = [Byte::Zero; 8];
-        for (byte, known) in whole.iter_mut().zip(self.bytes) {
+impl TrackedWord {
+    /// The word, if all of its bytes are known.
+    pub fn all_known(&self) -> Option<Bytes> {
+        let mut bytes = [Byte::Zero; 8];
+        for (byte, known) in bytes.iter_mut().zip(self.bytes) {
             *byte = known?;
         }
-        Some(whole)
+        Some(bytes)
     }
 }
 
-/// Memory that is accessed from one address.
+/// The known contents of memory that is accessed through one vector of addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Area {
-    pub base: V,
+    pub base: VectorReg,
     pub region: Region,
     /// Word `i` begins `8 * i` bytes after the address.
-    pub words: BTreeMap<i32, Word>,
+    pub words: BTreeMap<i32, TrackedWord>,
 }
 
-/// The known contents of memory.
+/// The known contents of all memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MemoryState {
     pub areas: Vec<Area>,
-    /// Rows that are in registers. A load soon after a masked store of the same row would stall.
-    pub rows: BTreeMap<(Rows, i32), V>,
+    /// Rows whose words are in a vector. A load soon after a masked store of the same row would
+    /// stall, as that store is not forwarded.
+    pub rows: BTreeMap<(Rows, i32), VectorReg>,
 }
 
-/// Bytes to be stored.
+/// A store to be emitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PendingStore {
+    /// The low and the high word of a pair.
     Pair(Bytes, Bytes),
     /// The lowest 1, 2, 4 or 8 bytes.
     Part(Bytes, u8),
@@ -60,28 +66,28 @@ pub(super) enum PendingStore {
 
 /// Whether two regions may alias.
 fn may_overlap(a: Region, b: Region) -> bool {
-    let kind = |region| match region {
+    let alias_class = |region| match region {
         Region::Packet | Region::PacketOrZeros => 0,
         Region::Scratch => 1,
         Region::ReadOnly | Region::ArrayDescriptors | Region::RecordPointers | Region::Record => 2,
     };
-    kind(a) == kind(b)
+    alias_class(a) == alias_class(b)
 }
 
 impl MemoryState {
-    /// The memory at an address.
-    pub fn area(&mut self, base: V, region: Region) -> &mut Area {
-        let known = self.areas.iter().position(|a| a.base == base);
-        let at = known.unwrap_or_else(|| {
+    /// The known contents of memory at an address.
+    pub fn area(&mut self, base: VectorReg, region: Region) -> &mut Area {
+        let existing = self.areas.iter().position(|a| a.base == base);
+        let index = existing.unwrap_or_else(|| {
             let words = BTreeMap::new();
             self.areas.push(Area { base, region, words });
             self.areas.len() - 1
         });
-        &mut self.areas[at]
+        &mut self.areas[index]
     }
 
     /// Other addresses with pending stores that may alias the region.
-    pub fn others_dirty(&self, base: V, region: Region) -> Vec<V> {
+    pub fn dirty_aliases(&self, base: VectorReg, region: Region) -> Vec<VectorReg> {
         let others = self
             .areas
             .iter()
@@ -89,12 +95,12 @@ impl MemoryState {
         others.filter(|a| a.is_dirty()).map(|a| a.base).collect()
     }
 
-    /// A store through this address makes aliasing memory unknown.
-    pub fn forget_others(&mut self, base: V, region: Region) {
+    /// Forgets the contents of memory that a store through this address may have changed.
+    pub fn invalidate_aliases(&mut self, base: VectorReg, region: Region) {
         self.areas.retain(|a| a.base == base || !may_overlap(a.region, region));
     }
 
-    /// Joins with another path: keeps what both know.
+    /// The meet with the state of another path: the bytes that are known, and the same, on both.
     pub fn meet(&mut self, other: &MemoryState) {
         self.rows.retain(|row, v| other.rows.get(row) == Some(v));
         for area in &mut self.areas {
@@ -120,16 +126,18 @@ impl MemoryState {
 }
 
 impl Area {
+    /// Whether stores are pending.
     fn is_dirty(&self) -> bool {
         self.words.values().any(|w| w.dirty != 0)
     }
 
-    fn word(&self, number: i32) -> Word {
+    /// The word with a number.
+    fn word(&self, number: i32) -> TrackedWord {
         self.words.get(&number).copied().unwrap_or(UNKNOWN)
     }
 
-    /// Bytes from an offset on, if all are known.
-    pub fn read(&self, offset: i32, count: u32) -> Option<Bytes> {
+    /// The `count` bytes from an offset on, if all are known.
+    pub fn known_bytes(&self, offset: i32, count: u32) -> Option<Bytes> {
         let mut bytes = [Byte::Zero; 8];
         for (byte, at) in bytes.iter_mut().zip(offset..).take(count as usize) {
             *byte = self.word(at / 8).bytes[at as usize % 8]?;
@@ -137,8 +145,8 @@ impl Area {
         Some(bytes)
     }
 
-    /// The pairs of words (sixteen bytes each, by number) to be loaded for bytes from an offset on.
-    pub fn missing(&self, offset: i32, count: u32) -> Vec<i32> {
+    /// The numbers of the pairs to be loaded for `count` bytes from an offset on.
+    pub fn missing_pairs(&self, offset: i32, count: u32) -> Vec<i32> {
         let mut pairs = Vec::new();
         for at in offset..offset + count as i32 {
             let pair = at / 16;
@@ -149,19 +157,20 @@ impl Area {
         pairs
     }
 
-    /// Records the load of a pair of words. Bytes stored since then take precedence.
-    pub fn record_load(&mut self, pair: i32, words: [V; 2]) {
+    /// Records the load of a pair. Bytes that are already known take precedence, as their store may
+    /// be pending.
+    pub fn record_load(&mut self, pair: i32, words: [VectorReg; 2]) {
         for (number, v) in (pair * 2..).zip(words) {
             let mut word = self.word(number);
             for (i, byte) in word.bytes.iter_mut().enumerate() {
-                byte.get_or_insert(Byte::Of(v, i as u8));
+                byte.get_or_insert(Byte::OfVector(v, i as u8));
             }
             self.words.insert(number, word);
         }
     }
 
-    /// Records a store.
-    pub fn write(&mut self, offset: i32, bytes: &Bytes, count: u32) {
+    /// Records a store of the lowest `count` bytes.
+    pub fn record_store(&mut self, offset: i32, bytes: &Bytes, count: u32) {
         for (byte, at) in bytes.iter().zip(offset..).take(count as usize) {
             let word = self.words.entry(at / 8).or_insert(UNKNOWN);
             word.bytes[at as usize % 8] = Some(*byte);
@@ -169,34 +178,37 @@ impl Area {
         }
     }
 
-    /// Takes the pending stores, by offset.
-    pub fn take_dirty(&mut self) -> Vec<(i32, PendingStore)> {
+    /// Takes the pending stores, by byte offset.
+    pub fn take_pending_stores(&mut self) -> Vec<(i32, PendingStore)> {
         let pairs: Vec<i32> = self
             .words
             .iter()
             .filter(|(_, w)| w.dirty != 0)
             .map(|(n, _)| n / 2)
             .collect();
-        let mut writes = Vec::new();
-        let mut last = None;
+        let mut stores = Vec::new();
+        let mut previous = None;
         for pair in pairs {
-            if last.replace(pair) == Some(pair) {
+            if previous.replace(pair) == Some(pair) {
                 continue;
             }
             let words = [pair * 2, pair * 2 + 1].map(|n| self.word(n));
-            let parts: Vec<(i32, PendingStore)> = (pair * 2..).zip(&words).flat_map(|(n, w)| parts(n * 8, w)).collect();
-            match words.map(|w| w.whole()) {
-                [Some(low), Some(high)] if parts.len() > 1 => writes.push((pair * 16, PendingStore::Pair(low, high))),
-                _ => writes.extend(parts),
+            let parts: Vec<(i32, PendingStore)> = (pair * 2..)
+                .zip(&words)
+                .flat_map(|(n, w)| narrow_stores(n * 8, w))
+                .collect();
+            match words.map(|w| w.all_known()) {
+                [Some(low), Some(high)] if parts.len() > 1 => stores.push((pair * 16, PendingStore::Pair(low, high))),
+                _ => stores.extend(parts),
             }
         }
         self.words.values_mut().for_each(|w| w.dirty = 0);
-        writes
+        stores
     }
 }
 
-/// The pending stores of a word, in as few pieces as possible.
-fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
+/// The pending stores of a word, as few as possible.
+fn narrow_stores(offset: i32, word: &TrackedWord) -> Vec<(i32, PendingStore)> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < 8 {
@@ -214,8 +226,8 @@ fn parts(offset: i32, word: &Word) -> Vec<(i32, PendingStore)> {
         parts.push((offset + at as i32, PendingStore::Part(bytes, count as u8)));
         at += count;
     }
-    match word.whole() {
-        Some(whole) if parts.len() > 1 => vec![(offset, PendingStore::Part(whole, 8))],
+    match word.all_known() {
+        Some(bytes) if parts.len() > 1 => vec![(offset, PendingStore::Part(bytes, 8))],
         _ => parts,
     }
 }
@@ -225,7 +237,7 @@ mod tests {
     use super::super::bytes::of_vector;
     use super::*;
 
-    const BASE: V = V(0);
+    const BASE: VectorReg = VectorReg(0);
 
     fn area() -> Area {
         Area {
@@ -238,62 +250,83 @@ mod tests {
     #[test]
     fn known_bytes_are_not_loaded_again() {
         let mut area = area();
-        assert_eq!(area.missing(14, 8), [0, 1]);
-        assert_eq!(area.missing(16, 8), [1]);
-        area.record_load(0, [V(1), V(2)]);
-        assert_eq!(area.missing(14, 8), [1]);
-        assert_eq!(area.missing(8, 8), [0; 0]);
+        assert_eq!(area.missing_pairs(14, 8), [0, 1]);
+        assert_eq!(area.missing_pairs(16, 8), [1]);
+        area.record_load(0, [VectorReg(1), VectorReg(2)]);
+        assert_eq!(area.missing_pairs(14, 8), [1]);
+        assert_eq!(area.missing_pairs(8, 8), [0; 0]);
         assert_eq!(
-            area.read(12, 2),
-            Some(super::super::bytes::shift_bytes(&of_vector(V(2), 6), -4))
+            area.known_bytes(12, 2),
+            Some(super::super::bytes::shift(&of_vector(VectorReg(2), 6), -4))
         );
-        assert_eq!(area.read(12, 5), None);
+        assert_eq!(area.known_bytes(12, 5), None);
     }
 
     #[test]
     fn stored_bytes_are_forwarded_to_loads() {
         let mut area = area();
-        area.write(6, &of_vector(V(3), 8), 4);
-        assert_eq!(area.read(6, 4), Some(of_vector(V(3), 4)));
-        area.record_load(0, [V(1), V(2)]);
-        let read = area.read(5, 2).expect("known");
-        assert_eq!(read[..2], [Byte::Of(V(1), 5), Byte::Of(V(3), 0)]);
+        area.record_store(6, &of_vector(VectorReg(3), 8), 4);
+        assert_eq!(area.known_bytes(6, 4), Some(of_vector(VectorReg(3), 4)));
+        area.record_load(0, [VectorReg(1), VectorReg(2)]);
+        let read = area.known_bytes(5, 2).expect("known");
+        assert_eq!(
+            read[..2],
+            [Byte::OfVector(VectorReg(1), 5), Byte::OfVector(VectorReg(3), 0)]
+        );
     }
 
     #[test]
     fn stores_are_widened_where_all_bytes_are_known() {
         let mut one = area();
-        one.write(6, &of_vector(V(3), 8), 4);
+        one.record_store(6, &of_vector(VectorReg(3), 8), 4);
         // No other bytes are known.
-        let two = one.take_dirty();
+        let two = one.take_pending_stores();
         assert_eq!(two.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [6, 8]);
         assert!(matches!(two[0].1, PendingStore::Part(_, 2)) && matches!(two[1].1, PendingStore::Part(_, 2)));
-        assert_eq!(one.take_dirty(), []);
+        assert_eq!(one.take_pending_stores(), []);
 
         let mut all = area();
-        all.record_load(0, [V(1), V(2)]);
-        all.write(6, &of_vector(V(3), 8), 4);
-        let [(0, PendingStore::Pair(low, high))] = &all.take_dirty()[..] else {
+        all.record_load(0, [VectorReg(1), VectorReg(2)]);
+        all.record_store(6, &of_vector(VectorReg(3), 8), 4);
+        let [(0, PendingStore::Pair(low, high))] = &all.take_pending_stores()[..] else {
             panic!("one pair")
         };
-        assert_eq!(low[5..], [Byte::Of(V(1), 5), Byte::Of(V(3), 0), Byte::Of(V(3), 1)]);
-        assert_eq!(high[..3], [Byte::Of(V(3), 2), Byte::Of(V(3), 3), Byte::Of(V(2), 2)]);
-        all.write(3, &of_vector(V(4), 8), 1);
-        assert!(matches!(all.take_dirty()[..], [(3, PendingStore::Part(_, 1))]));
+        assert_eq!(
+            low[5..],
+            [
+                Byte::OfVector(VectorReg(1), 5),
+                Byte::OfVector(VectorReg(3), 0),
+                Byte::OfVector(VectorReg(3), 1)
+            ]
+        );
+        assert_eq!(
+            high[..3],
+            [
+                Byte::OfVector(VectorReg(3), 2),
+                Byte::OfVector(VectorReg(3), 3),
+                Byte::OfVector(VectorReg(2), 2)
+            ]
+        );
+        all.record_store(3, &of_vector(VectorReg(4), 8), 1);
+        assert!(matches!(all.take_pending_stores()[..], [(3, PendingStore::Part(_, 1))]));
     }
 
     #[test]
     fn paths_that_join_keep_what_both_know() {
         let mut memory = MemoryState::default();
-        memory.area(BASE, Region::Packet).record_load(0, [V(1), V(2)]);
+        memory
+            .area(BASE, Region::Packet)
+            .record_load(0, [VectorReg(1), VectorReg(2)]);
         let before = memory.clone();
         let mut other = memory.clone();
-        other.area(BASE, Region::Packet).write(0, &of_vector(V(3), 8), 2);
-        other.area(BASE, Region::Packet).take_dirty();
+        other
+            .area(BASE, Region::Packet)
+            .record_store(0, &of_vector(VectorReg(3), 8), 2);
+        other.area(BASE, Region::Packet).take_pending_stores();
         memory.meet(&other);
         let area = memory.area(BASE, Region::Packet);
-        assert_eq!(area.missing(0, 4), [0]);
-        assert_eq!(area.missing(2, 14), [0; 0]);
+        assert_eq!(area.missing_pairs(0, 4), [0]);
+        assert_eq!(area.missing_pairs(2, 14), [0; 0]);
         let mut nothing = before;
         nothing.meet(&MemoryState::default());
         assert_eq!(nothing, MemoryState::default());
@@ -302,11 +335,15 @@ mod tests {
     #[test]
     fn other_addresses_may_alias() {
         let mut memory = MemoryState::default();
-        memory.area(V(5), Region::Packet).write(0, &of_vector(V(3), 8), 2);
-        memory.area(V(6), Region::Scratch).write(0, &of_vector(V(3), 8), 2);
-        assert_eq!(memory.others_dirty(BASE, Region::PacketOrZeros), [V(5)]);
-        assert_eq!(memory.others_dirty(V(5), Region::Packet), []);
-        memory.forget_others(BASE, Region::Packet);
+        memory
+            .area(VectorReg(5), Region::Packet)
+            .record_store(0, &of_vector(VectorReg(3), 8), 2);
+        memory
+            .area(VectorReg(6), Region::Scratch)
+            .record_store(0, &of_vector(VectorReg(3), 8), 2);
+        assert_eq!(memory.dirty_aliases(BASE, Region::PacketOrZeros), [VectorReg(5)]);
+        assert_eq!(memory.dirty_aliases(VectorReg(5), Region::Packet), []);
+        memory.invalidate_aliases(BASE, Region::Packet);
         assert_eq!(memory.areas.len(), 1);
     }
 }

@@ -6,7 +6,7 @@
 //! reach it ([`flow`], [`lower`], [`op`]). Loads that only rare blocks use are sunk ([`sink`]).
 //!
 //! Headers are read sixteen bytes at a time and transposed in registers, so that a word of eight
-//! packets costs six instructions ([`memory`], [`bytes`]). Rows of the context are read as needed.
+//! packets costs six instructions ([`memory`], [`bytes`]). Rows of the context are read on demand.
 //! Registers are allocated by linear scan ([`allocate`]), and [`emit`] writes the machine code with
 //! the assembler [`x64`].
 //!
@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use weir_ir::TableId;
 
-/// Whether the processor can run such code.
+/// Whether the processor has the instructions that this code uses.
 pub(crate) fn is_available() -> bool {
     // The functions use the calling convention of Unix.
     #[cfg(all(target_arch = "x86_64", unix))]
@@ -52,16 +52,16 @@ pub(crate) fn is_available() -> bool {
     false
 }
 
-/// Packets at a time.
+/// Packets that run at a time.
 pub(crate) const LANES: usize = emit::LANES;
 
-/// A prefetch of the slots that a lookup will read, done when its keys are stored in a row.
+/// A prefetch of the table slots that a lookup will read, done when its keys are stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotPrefetch {
-    /// The table's number in [`SlotPrefetches::tables`].
-    pub number: usize,
-    /// See [`weir_table::fast::slot_shift`].
-    pub shift: u8,
+    /// The table's index in [`SlotPrefetches::tables`].
+    pub table: usize,
+    /// A key, shifted right by these bits, is a slot's number ([`weir_table::fast::slot_shift`]).
+    pub key_shift: u8,
 }
 
 /// The tables whose slots code prefetches when it stores keys.
@@ -73,20 +73,20 @@ pub(crate) struct SlotPrefetches {
 }
 
 impl SlotPrefetches {
-    /// `lookups`: tables with the first row of their keys, and the shift of keys
-    /// ([`weir_table::fast::slot_shift`]).
+    /// `lookups`: tables with the first row of their keys, and the key shift, if slots can be
+    /// prefetched ([`weir_table::fast::slot_shift`]).
     pub fn new(lookups: impl Iterator<Item = (TableId, usize, Option<u32>)>) -> Self {
         let mut prefetches = SlotPrefetches::default();
         let mut by_row = BTreeMap::new();
-        for (table, row, shift) in lookups {
-            let prefetch = shift.map(|shift| SlotPrefetch {
-                number: prefetches.number(table),
-                shift: shift as u8,
+        for (table, row, key_shift) in lookups {
+            let prefetch = key_shift.map(|key_shift| SlotPrefetch {
+                table: prefetches.table_index(table),
+                key_shift: key_shift as u8,
             });
             // If tables share a row, it is not known whose keys are in it.
             by_row
                 .entry(row)
-                .and_modify(|a| *a = prefetch.filter(|prefetch| *a == Some(*prefetch)))
+                .and_modify(|existing| *existing = prefetch.filter(|prefetch| *existing == Some(*prefetch)))
                 .or_insert(prefetch);
         }
         prefetches.by_row = by_row
@@ -96,29 +96,30 @@ impl SlotPrefetches {
         prefetches
     }
 
-    fn number(&mut self, table: TableId) -> usize {
-        let known = self.tables.iter().position(|t| *t == table);
-        known.unwrap_or_else(|| {
+    /// The index of a table in [`Self::tables`], added if it is new.
+    fn table_index(&mut self, table: TableId) -> usize {
+        let existing = self.tables.iter().position(|t| *t == table);
+        existing.unwrap_or_else(|| {
             self.tables.push(table);
             self.tables.len() - 1
         })
     }
 }
 
-/// The code of a segment.
-pub(crate) struct Lanes {
+/// The code of a segment for eight packets at a time.
+pub(crate) struct LaneCode {
     /// Machine code, to be placed at a multiple of 64: a function `(env, mask, context) -> mask`,
     /// which returns the packets that bailed out.
     pub bytes: Vec<u8>,
-    /// The bytes that must lie at [`crate::codegen::env::SENTINEL`].
-    pub max_read: usize,
+    /// The size of the memory that [`crate::codegen::env::SENTINEL`] must point to.
+    pub sentinel_bytes: usize,
     code: Code,
 }
 
-impl Lanes {
+impl LaneCode {
     /// Compiles a function for one packet to code for eight. Most packets suspend at one of
     /// `hot_points`. `prefetches`: slots to prefetch when rows are stored, by row. `None`: there is
-    /// nothing to gain.
+    /// nothing to gain, as there is a loop or all packets bail out.
     pub fn new(
         func: &Function,
         hot_points: &BTreeSet<usize>,
@@ -126,15 +127,15 @@ impl Lanes {
     ) -> Option<Self> {
         let mut code = lower::lower(func, hot_points, prefetches)?;
         eliminate_dead_ops(&mut code);
-        Some(Lanes {
+        Some(LaneCode {
             bytes: emit::emit(&code),
-            max_read: code.max_read,
+            sentinel_bytes: code.accessed_bytes,
             code,
         })
     }
 
     /// A listing of the operations.
-    pub fn describe(&self) -> String {
+    pub fn listing(&self) -> String {
         let mut out = String::new();
         for op in &self.code.ops {
             let _ = writeln!(out, "  {op}");
@@ -143,26 +144,26 @@ impl Lanes {
     }
 }
 
-/// Removes operations whose results are not read.
+/// Removes operations whose results are not read: one backward pass, as the code has no back edges.
 fn eliminate_dead_ops(code: &mut Code) {
-    let mut vectors = vec![false; code.vectors as usize];
-    let mut masks = vec![false; code.masks as usize];
+    let mut live_vectors = vec![false; code.vector_count as usize];
+    let mut live_masks = vec![false; code.mask_count as usize];
     let mut keep = vec![true; code.ops.len()];
     for (keep, op) in keep.iter_mut().zip(&code.ops).rev() {
         if op.is_pure() {
-            let mut read = op.writes_mask().is_some_and(|m| masks[m.0 as usize]);
-            op.writes(|v| read |= vectors[v.0 as usize]);
-            if !read {
+            let mut is_live = op.written_mask().is_some_and(|m| live_masks[m.0 as usize]);
+            op.for_each_written(|v| is_live |= live_vectors[v.0 as usize]);
+            if !is_live {
                 *keep = false;
                 continue;
             }
         }
-        op.reads(|v| {
+        op.for_each_read(|v| {
             // A vector that is only overwritten is not read.
-            let is_overwritten = matches!(op, Op::CopyIf { dst, .. } if *dst == v);
-            vectors[v.0 as usize] |= !is_overwritten;
+            let is_overwritten = matches!(op, Op::MaskedMove { dst, .. } if *dst == v);
+            live_vectors[v.0 as usize] |= !is_overwritten;
         });
-        op.reads_masks(|m| masks[m.0 as usize] = true);
+        op.for_each_mask_read(|m| live_masks[m.0 as usize] = true);
     }
     let mut keep = keep.into_iter();
     code.ops.retain(|_| keep.next() == Some(true));
@@ -190,15 +191,15 @@ mod tests {
         assert_eq!(prefetches.tables, [a, c]);
         assert_eq!(
             prefetches.by_row,
-            BTreeMap::from([(5, SlotPrefetch { number: 0, shift: 8 })])
+            BTreeMap::from([(5, SlotPrefetch { table: 0, key_shift: 8 })])
         );
     }
 
     /// A listing of the code for a function of one packet.
-    fn described(text: &str) -> String {
+    fn listing_of(text: &str) -> String {
         let functions = cranelift_reader::parse_functions(text).expect("it is well-formed");
-        let lanes = Lanes::new(&functions[0], &BTreeSet::from([2]), &BTreeMap::new()).expect("there is code for it");
-        lanes.describe()
+        let code = LaneCode::new(&functions[0], &BTreeSet::from([2]), &BTreeMap::new()).expect("there is code for it");
+        code.listing()
     }
 
     #[test]
@@ -215,14 +216,14 @@ mod tests {
                 v11 = iconst.i64 2
                 return v11
             }";
-        let code = described(text);
+        let code = listing_of(text);
         assert_eq!(code.matches("And").count(), 1, "{code}");
         // The right shift needs its operand masked. Its result needs no mask of its own.
         let shifted = text.replace(
             "v9 = isub v8, v7",
             "v12 = iconst.i32 5\n                v9 = ushr v8, v12",
         );
-        let code = described(&shifted);
+        let code = listing_of(&shifted);
         assert_eq!(code.matches("And").count(), 1, "{code}");
         let at = |what: &str| code.find(what).unwrap_or_else(|| panic!("no {what}: {code}"));
         assert!(at("Add") < at("And") && at("And") < at("Right"), "{code}");
@@ -249,7 +250,7 @@ mod tests {
                 v21 = iconst.i64 3
                 return v21
             }";
-        let code = described(text);
+        let code = listing_of(text);
         let loaded = code.find("= [0..]").unwrap_or_else(|| panic!("{code}"));
         let stored = code.find("[0..1] =").unwrap_or_else(|| panic!("{code}"));
         assert!(loaded < stored, "{code}");

@@ -6,44 +6,50 @@
 //! for those packets only, and everything else for all eight. A block whose mask is empty is
 //! skipped, together with the blocks it dominates. So the values defined in a block are garbage in
 //! lanes of other packets, and are only read where the packet was in the block.
+//!
+//! The *address registers* are eight general registers with an address per packet. One operation
+//! sets them, and the loads and stores behind it use them. They are machine state, not a value.
 
 use super::SlotPrefetch;
 use std::fmt;
 
-/// A vector of eight words. Defined once, or once by each predecessor of a merge block.
+/// A virtual register of eight words. Defined once, or once by each predecessor of a merge block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct V(pub u32);
+pub(super) struct VectorReg(pub u32);
 
-/// A bit per packet. Defined once. Lanes outside of the current block are garbage, unless it is a
-/// block's mask.
+/// A virtual mask register: a bit per packet. Defined once. Lanes outside of the current block are
+/// garbage, unless it is a block's mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct M(pub u32);
+pub(super) struct MaskReg(pub u32);
 
 /// The second operand of most operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Source {
-    V(V),
+    Vector(VectorReg),
     /// The same word in all lanes.
     Constant(u64),
 }
 
-/// Operations on two vectors.
+/// Operations on two vectors, lane by lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Alu {
     Add,
     Subtract,
     Multiply,
     And,
-    /// The second operand, without the bits of the first.
+    /// `!a & b`.
     AndNot,
     Or,
     Xor,
+    /// The unsigned maximum.
     Max,
+    /// The unsigned minimum.
     Min,
-    /// By the bits that the second operand says, fewer than 64.
+    /// `a << b`, with `b` below 64, as for all shifts here.
     ShiftLeft,
+    /// The logical shift.
     ShiftRight,
-    /// Arithmetic.
+    /// The arithmetic shift.
     ShiftRightSigned,
     RotateLeft,
     /// Rotates both 32-bit halves.
@@ -54,7 +60,9 @@ pub(super) enum Alu {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ShiftOp {
     Left,
+    /// The logical shift.
     Right,
+    /// The arithmetic shift.
     RightSigned,
     RotateLeft,
     /// Rotates both 32-bit halves.
@@ -64,11 +72,12 @@ pub(super) enum ShiftOp {
 /// Operations on one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unary {
+    /// The population count.
     CountOnes,
     CountLeadingZeros,
 }
 
-/// Comparisons.
+/// Comparisons, signed or unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     Equal,
@@ -80,8 +89,8 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// The relation with its operands exchanged.
-    pub fn reversed(self) -> Self {
+    /// The relation that holds for `(b, a)` if this one holds for `(a, b)`.
+    pub fn with_operands_swapped(self) -> Self {
         match self {
             Relation::Less => Relation::Greater,
             Relation::LessOrEqual => Relation::GreaterOrEqual,
@@ -92,211 +101,228 @@ impl Relation {
     }
 }
 
-/// Operations on masks.
+/// The outcome of `a & b` that [`Op::Test`] looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Test {
+    Nonzero,
+    Zero,
+}
+
+/// Operations on two masks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MaskAlu {
     And,
-    /// The second operand, without the bits of the first.
+    /// `!a & b`.
     AndNot,
     Or,
     Xor,
 }
 
-/// Rows of words, one per packet of the vector.
+/// The memory in which a row of words lies, one word per slot of the vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rows {
+    /// The context matrix.
     Context,
-    /// Of the tally area: indexes at which packets are counted.
+    /// The tally area: indexes at which packets are counted.
     Tallies,
 }
 
 /// By byte of a shuffled word: the number of its source byte, or `None` for 0.
 pub(super) type Shuffle = [Option<u8>; 8];
 
-/// Where addresses are available, besides in the vector.
+/// Where addresses are available, besides in the vector. Address registers are set from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressSource {
+    /// Nowhere else.
     Vector,
     /// In a row of the context, at a byte offset; valid for empty slots, too.
     Row(i32),
-    /// They are the current addresses already, for a superset of the packets.
-    Current,
+    /// In the address registers already, for a superset of the packets.
+    AddressRegisters,
 }
 
 /// An operation. Done for all eight lanes unless said otherwise.
+///
+/// `dst` is the result, `a` and `b` are operands, and offsets are in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Op {
     Alu {
         op: Alu,
-        dst: V,
-        a: V,
+        dst: VectorReg,
+        a: VectorReg,
         b: Source,
     },
     Shift {
         op: ShiftOp,
-        dst: V,
-        a: V,
+        dst: VectorReg,
+        a: VectorReg,
+        /// Bits.
         by: u8,
     },
     Unary {
         op: Unary,
-        dst: V,
-        a: V,
+        dst: VectorReg,
+        a: VectorReg,
     },
+    /// Permutes the bytes within each word.
     Shuffle {
-        dst: V,
-        a: V,
+        dst: VectorReg,
+        a: VectorReg,
         bytes: Shuffle,
     },
-    /// The lower words shifted right by bits; the upper words fill up.
-    ShiftPair {
-        dst: V,
-        low: V,
-        high: V,
+    /// The low word of the 128-bit number `high:low`, shifted right by bits.
+    FunnelShiftRight {
+        dst: VectorReg,
+        low: VectorReg,
+        high: VectorReg,
         by: u8,
     },
     Constant {
-        dst: V,
+        dst: VectorReg,
         value: u64,
     },
     /// `set` where the mask is set, otherwise `clear`.
     Blend {
-        dst: V,
-        mask: M,
-        clear: V,
+        dst: VectorReg,
+        mask: MaskReg,
+        clear: VectorReg,
         set: Source,
     },
     /// 1 where the mask is set, otherwise 0.
     FromMask {
-        dst: V,
-        mask: M,
+        dst: VectorReg,
+        mask: MaskReg,
     },
-    /// The value of a block parameter on the first incoming edge.
-    Copy {
-        dst: V,
+    /// Sets a block parameter to its value on the first incoming edge.
+    Move {
+        dst: VectorReg,
         from: Source,
     },
-    /// The value on a further edge, for the packets that take it.
-    CopyIf {
-        dst: V,
-        mask: M,
+    /// Sets a block parameter to its value on a further edge, for the packets that take it.
+    MaskedMove {
+        dst: VectorReg,
+        mask: MaskReg,
         from: Source,
     },
+    /// Whether `a relation b`.
     Compare {
         relation: Relation,
         signed: bool,
-        dst: M,
-        a: V,
+        dst: MaskReg,
+        a: VectorReg,
         b: Source,
     },
-    /// Whether the operands have any bit in common, or (`any` false) none.
+    /// Whether `a & b` is zero or not.
     Test {
-        any: bool,
-        dst: M,
-        a: V,
+        test: Test,
+        dst: MaskReg,
+        a: VectorReg,
         b: Source,
     },
     MaskAlu {
         op: MaskAlu,
-        dst: M,
-        a: M,
-        b: M,
+        dst: MaskReg,
+        a: MaskReg,
+        b: MaskReg,
     },
     MaskNot {
-        dst: M,
-        a: M,
+        dst: MaskReg,
+        a: MaskReg,
     },
-    /// A row, at a byte offset.
+    /// Loads a row.
     LoadRow {
-        dst: V,
+        dst: VectorReg,
         rows: Rows,
         offset: i32,
     },
-    /// For the block's packets.
+    /// Stores a row, for the block's packets.
     StoreRow {
         rows: Rows,
         offset: i32,
-        from: V,
+        from: VectorReg,
     },
-    /// A word of the environment, in all lanes.
+    /// Broadcasts a word of the environment.
     LoadEnvironment {
-        dst: V,
+        dst: VectorReg,
         offset: i32,
     },
-    /// A word at an address in the environment, in all lanes.
+    /// Broadcasts the word at an offset from an address. `address` is that address' offset in the
+    /// environment.
     LoadUniform {
-        dst: V,
+        dst: VectorReg,
         address: i32,
         offset: i32,
     },
-    /// Sets the current addresses, for packets of a mask. The other lanes point to the sentinel.
-    Addresses {
-        from: V,
-        mask: M,
+    /// Sets the address registers, for packets of a mask. In other lanes they get the sentinel.
+    SetAddressRegisters {
+        from: VectorReg,
+        mask: MaskReg,
         source: AddressSource,
     },
-    /// Sixteen bytes at an offset from each address, as two words.
+    /// Loads sixteen bytes at an offset from each address register, as two words.
     LoadPair {
-        low: V,
-        high: V,
+        low: VectorReg,
+        high: VectorReg,
         offset: i32,
     },
+    /// Stores two words at an offset from each address register.
     StorePair {
-        low: V,
-        high: V,
+        low: VectorReg,
+        high: VectorReg,
         offset: i32,
     },
-    /// The lowest 1, 2, 4 or 8 bytes of each word.
+    /// Stores the lowest 1, 2, 4 or 8 bytes of each word, at an offset from each address register.
     StorePart {
-        from: V,
+        from: VectorReg,
         bytes: u8,
         offset: i32,
     },
-    /// Eight bytes at an offset from each of these addresses, for the block's packets.
+    /// Loads eight bytes at an offset from each address in a vector, for the block's packets.
     Gather {
-        dst: V,
-        address: V,
+        dst: VectorReg,
+        address: VectorReg,
         offset: i32,
     },
-    /// The record of an inline lookup: eight bytes at an offset from each of these addresses or,
-    /// where they are 0, the word at an offset in the array descriptors. Sets the current addresses
-    /// to the records, for the block's packets.
-    FindRecord {
-        dst: V,
-        address: V,
+    /// Loads the addresses of the records of an inline lookup, for the block's packets: eight bytes
+    /// at an offset from each of these addresses. Where they are 0, it is the word at offset
+    /// `default` in the array descriptors. Also sets the address registers to the result.
+    LoadRecordAddresses {
+        dst: VectorReg,
+        address: VectorReg,
         offset: i32,
         default: i32,
     },
     /// Prefetches the slots of these keys, if the block has all packets of the group.
     PrefetchSlots {
-        keys: V,
+        keys: VectorReg,
         prefetch: SlotPrefetch,
     },
-    /// The start of a block, with its mask. `rare`: the mask is often empty.
-    Block {
+    /// The start of a block, with its mask.
+    BlockStart {
         number: usize,
-        mask: M,
-        rare: bool,
+        mask: MaskReg,
+        /// Whether the mask is expected to be empty for many groups.
+        is_often_empty: bool,
     },
-    /// The end of the blocks that the block with this number dominates.
-    End {
+    /// The end of a subtree of the dominator tree. `number` is the block at its root.
+    SubtreeEnd {
         number: usize,
     },
     /// Clears the mask of a merge block, to which its predecessors add packets.
-    EmptyMask {
-        mask: M,
+    ClearMask {
+        mask: MaskReg,
     },
-    /// Adds packets to a mask.
-    Join {
-        mask: M,
-        from: M,
+    /// Adds packets to the mask of a merge block: `mask |= from`.
+    AddToMask {
+        mask: MaskReg,
+        from: MaskReg,
     },
-    /// Adds the block's packets to a tally, at a byte offset.
+    /// Adds the block's packets to the mask of a tally, at a byte offset in the tally area.
     Tally {
         offset: i32,
     },
-    /// The block's packets suspend at a point.
-    Leave {
+    /// The block's packets suspend at a point: its mask gets their bits.
+    Suspend {
         point: usize,
     },
     /// The block's packets bail out: they are run one by one, from the segment's start.
@@ -305,9 +331,9 @@ pub(super) enum Op {
 
 impl Op {
     /// Calls `f` with each vector that the operation reads.
-    pub fn reads(&self, mut f: impl FnMut(V)) {
-        let source = |s: &Source, f: &mut dyn FnMut(V)| {
-            if let Source::V(v) = s {
+    pub fn for_each_read(&self, mut f: impl FnMut(VectorReg)) {
+        let source = |s: &Source, f: &mut dyn FnMut(VectorReg)| {
+            if let Source::Vector(v) = s {
                 f(*v);
             }
         };
@@ -317,7 +343,7 @@ impl Op {
                 source(b, &mut f);
             }
             Op::Shift { a, .. } | Op::Unary { a, .. } | Op::Shuffle { a, .. } => f(*a),
-            Op::ShiftPair { low, high, .. } | Op::StorePair { low, high, .. } => {
+            Op::FunnelShiftRight { low, high, .. } | Op::StorePair { low, high, .. } => {
                 f(*low);
                 f(*high);
             }
@@ -325,13 +351,13 @@ impl Op {
                 f(*clear);
                 source(set, &mut f);
             }
-            Op::Copy { from, .. } => source(from, &mut f),
-            Op::CopyIf { dst, from, .. } => {
+            Op::Move { from, .. } => source(from, &mut f),
+            Op::MaskedMove { dst, from, .. } => {
                 f(*dst);
                 source(from, &mut f);
             }
-            Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::Addresses { from, .. } => f(*from),
-            Op::Gather { address, .. } | Op::FindRecord { address, .. } => f(*address),
+            Op::StoreRow { from, .. } | Op::StorePart { from, .. } | Op::SetAddressRegisters { from, .. } => f(*from),
+            Op::Gather { address, .. } | Op::LoadRecordAddresses { address, .. } => f(*address),
             Op::PrefetchSlots { keys, .. } => f(*keys),
             Op::Constant { .. }
             | Op::FromMask { .. }
@@ -341,34 +367,34 @@ impl Op {
             | Op::LoadEnvironment { .. }
             | Op::LoadUniform { .. }
             | Op::LoadPair { .. }
-            | Op::Block { .. }
-            | Op::End { .. }
-            | Op::EmptyMask { .. }
-            | Op::Join { .. }
+            | Op::BlockStart { .. }
+            | Op::SubtreeEnd { .. }
+            | Op::ClearMask { .. }
+            | Op::AddToMask { .. }
             | Op::Tally { .. }
-            | Op::Leave { .. }
+            | Op::Suspend { .. }
             | Op::BailOut => {}
         }
     }
 
     /// Calls `f` with each vector that the operation writes.
-    pub fn writes(&self, mut f: impl FnMut(V)) {
+    pub fn for_each_written(&self, mut f: impl FnMut(VectorReg)) {
         match self {
             Op::Alu { dst, .. }
             | Op::Shift { dst, .. }
             | Op::Unary { dst, .. }
             | Op::Shuffle { dst, .. }
-            | Op::ShiftPair { dst, .. }
+            | Op::FunnelShiftRight { dst, .. }
             | Op::Constant { dst, .. }
             | Op::Blend { dst, .. }
             | Op::FromMask { dst, .. }
-            | Op::Copy { dst, .. }
-            | Op::CopyIf { dst, .. }
+            | Op::Move { dst, .. }
+            | Op::MaskedMove { dst, .. }
             | Op::LoadRow { dst, .. }
             | Op::LoadEnvironment { dst, .. }
             | Op::LoadUniform { dst, .. }
             | Op::Gather { dst, .. }
-            | Op::FindRecord { dst, .. } => f(*dst),
+            | Op::LoadRecordAddresses { dst, .. } => f(*dst),
             Op::LoadPair { low, high, .. } => {
                 f(*low);
                 f(*high);
@@ -378,48 +404,48 @@ impl Op {
             | Op::MaskAlu { .. }
             | Op::MaskNot { .. }
             | Op::StoreRow { .. }
-            | Op::Addresses { .. }
+            | Op::SetAddressRegisters { .. }
             | Op::StorePair { .. }
             | Op::StorePart { .. }
             | Op::PrefetchSlots { .. }
-            | Op::Block { .. }
-            | Op::End { .. }
-            | Op::EmptyMask { .. }
-            | Op::Join { .. }
+            | Op::BlockStart { .. }
+            | Op::SubtreeEnd { .. }
+            | Op::ClearMask { .. }
+            | Op::AddToMask { .. }
             | Op::Tally { .. }
-            | Op::Leave { .. }
+            | Op::Suspend { .. }
             | Op::BailOut => {}
         }
     }
 
-    /// Whether it is done for the block's packets only, and so reads the block's mask.
-    pub fn is_for_block(&self) -> bool {
+    /// Whether the operation is done for the block's packets only, and so reads the block's mask.
+    pub fn uses_block_mask(&self) -> bool {
         matches!(
             self,
             Op::StoreRow { .. }
                 | Op::Gather { .. }
-                | Op::FindRecord { .. }
+                | Op::LoadRecordAddresses { .. }
                 | Op::PrefetchSlots { .. }
                 | Op::Tally { .. }
-                | Op::Leave { .. }
+                | Op::Suspend { .. }
                 | Op::BailOut
         )
     }
 
     /// Calls `f` with each mask that the operation reads, except the block's.
-    pub fn reads_masks(&self, mut f: impl FnMut(M)) {
+    pub fn for_each_mask_read(&self, mut f: impl FnMut(MaskReg)) {
         match self {
             Op::Blend { mask, .. }
             | Op::FromMask { mask, .. }
-            | Op::CopyIf { mask, .. }
-            | Op::Addresses { mask, .. }
-            | Op::Block { mask, .. } => f(*mask),
+            | Op::MaskedMove { mask, .. }
+            | Op::SetAddressRegisters { mask, .. }
+            | Op::BlockStart { mask, .. } => f(*mask),
             Op::MaskAlu { a, b, .. } => {
                 f(*a);
                 f(*b);
             }
             Op::MaskNot { a, .. } => f(*a),
-            Op::Join { mask, from } => {
+            Op::AddToMask { mask, from } => {
                 f(*mask);
                 f(*from);
             }
@@ -427,25 +453,25 @@ impl Op {
         }
     }
 
-    /// The mask that the operation defines.
-    pub fn writes_mask(&self) -> Option<M> {
+    /// The mask that the operation defines or extends.
+    pub fn written_mask(&self) -> Option<MaskReg> {
         match self {
             Op::Compare { dst, .. }
             | Op::Test { dst, .. }
             | Op::MaskAlu { dst, .. }
             | Op::MaskNot { dst, .. }
-            | Op::EmptyMask { mask: dst }
-            | Op::Join { mask: dst, .. } => Some(*dst),
+            | Op::ClearMask { mask: dst }
+            | Op::AddToMask { mask: dst, .. } => Some(*dst),
             _ => None,
         }
     }
 
-    /// Whether it has no effect besides defining a value.
+    /// Whether the operation has no effect besides defining values.
     pub fn is_pure(&self) -> bool {
-        let mut defines = self.writes_mask().is_some();
-        self.writes(|_| defines = true);
-        // It also sets the current addresses.
-        defines && !matches!(self, Op::FindRecord { .. })
+        let mut defines = self.written_mask().is_some();
+        self.for_each_written(|_| defines = true);
+        // This one also sets the address registers.
+        defines && !matches!(self, Op::LoadRecordAddresses { .. })
     }
 }
 
@@ -453,33 +479,37 @@ impl Op {
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub ops: Vec<Op>,
-    pub vectors: u32,
-    pub masks: u32,
+    /// Vector registers are numbered below this.
+    pub vector_count: u32,
+    /// Mask registers are numbered below this.
+    pub mask_count: u32,
     /// The mask of the first block: the packets of the group.
-    pub entry: Option<M>,
-    /// The greatest offset from an address, plus size, of any access.
-    pub max_read: usize,
+    pub entry_mask: Option<MaskReg>,
+    /// Bytes from an address register that accesses reach at most.
+    pub accessed_bytes: usize,
 }
 
 impl Code {
-    pub fn vector(&mut self) -> V {
-        self.vectors += 1;
-        V(self.vectors - 1)
+    /// A new vector register.
+    pub fn new_vector(&mut self) -> VectorReg {
+        self.vector_count += 1;
+        VectorReg(self.vector_count - 1)
     }
 
-    pub fn mask(&mut self) -> M {
-        self.masks += 1;
-        M(self.masks - 1)
+    /// A new mask register.
+    pub fn new_mask(&mut self) -> MaskReg {
+        self.mask_count += 1;
+        MaskReg(self.mask_count - 1)
     }
 }
 
-impl fmt::Display for V {
+impl fmt::Display for VectorReg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.0)
     }
 }
 
-impl fmt::Display for M {
+impl fmt::Display for MaskReg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "m{}", self.0)
     }
@@ -488,7 +518,7 @@ impl fmt::Display for M {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::V(v) => v.fmt(f),
+            Source::Vector(v) => v.fmt(f),
             Source::Constant(c) => write!(f, "{c:#x}"),
         }
     }
@@ -504,12 +534,12 @@ impl fmt::Display for Op {
                 let bytes: String = bytes.iter().map(|b| b.map_or('-', |b| char::from(b'0' + b))).collect();
                 write!(f, "{dst} = Shuffle {a} [{bytes}]")
             }
-            Op::ShiftPair { dst, low, high, by } => write!(f, "{dst} = ShiftPair {low}, {high} by {by}"),
+            Op::FunnelShiftRight { dst, low, high, by } => write!(f, "{dst} = FunnelShiftRight {high}:{low} by {by}"),
             Op::Constant { dst, value } => write!(f, "{dst} = {value:#x}"),
             Op::Blend { dst, mask, clear, set } => write!(f, "{dst} = Blend {clear}, {set} {{{mask}}}"),
             Op::FromMask { dst, mask } => write!(f, "{dst} = {mask}"),
-            Op::Copy { dst, from } => write!(f, "{dst} := {from}"),
-            Op::CopyIf { dst, mask, from } => write!(f, "{dst} := {from} {{{mask}}}"),
+            Op::Move { dst, from } => write!(f, "{dst} := {from}"),
+            Op::MaskedMove { dst, mask, from } => write!(f, "{dst} := {from} {{{mask}}}"),
             Op::Compare {
                 relation,
                 signed,
@@ -520,41 +550,47 @@ impl fmt::Display for Op {
                 let sign = if *signed { "Signed" } else { "" };
                 write!(f, "{dst} = {sign}{relation:?} {a}, {b}")
             }
-            Op::Test { any, dst, a, b } => {
-                let name = if *any { "Any" } else { "None" };
-                write!(f, "{dst} = {name} {a}, {b}")
-            }
+            Op::Test { test, dst, a, b } => write!(f, "{dst} = {test:?} {a}, {b}"),
             Op::MaskAlu { op, dst, a, b } => write!(f, "{dst} = {op:?} {a}, {b}"),
             Op::MaskNot { dst, a } => write!(f, "{dst} = Not {a}"),
             Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
             Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
             Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
             Op::LoadUniform { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
-            Op::Addresses { from, mask, source } => write!(f, "addresses {from} {{{mask}}} {source:?}"),
+            Op::SetAddressRegisters { from, mask, source } => {
+                write!(f, "address registers = {from} {{{mask}}} {source:?}")
+            }
             Op::LoadPair { low, high, offset } => write!(f, "{low}, {high} = [{offset}..]"),
             Op::StorePair { low, high, offset } => write!(f, "[{offset}..] = {low}, {high}"),
             Op::StorePart { from, bytes, offset } => write!(f, "[{offset}..{}] = {from}", offset + i32::from(*bytes)),
             Op::Gather { dst, address, offset } => write!(f, "{dst} = [{address} + {offset}]"),
-            Op::FindRecord {
+            Op::LoadRecordAddresses {
                 dst,
                 address,
                 offset,
                 default,
-            } => write!(f, "addresses {dst} = [{address} + {offset}] or Arrays[{default}]"),
+            } => write!(
+                f,
+                "address registers, {dst} = [{address} + {offset}] or Arrays[{default}]"
+            ),
             Op::PrefetchSlots { keys, prefetch } => write!(
                 f,
                 "prefetch slots of table {} for {keys} by {}",
-                prefetch.number, prefetch.shift
+                prefetch.table, prefetch.key_shift
             ),
-            Op::Block { number, mask, rare } => {
-                let rare = if *rare { ", rare" } else { "" };
-                write!(f, "block {number} {{{mask}}}{rare}")
+            Op::BlockStart {
+                number,
+                mask,
+                is_often_empty,
+            } => {
+                let suffix = if *is_often_empty { ", often empty" } else { "" };
+                write!(f, "block {number} {{{mask}}}{suffix}")
             }
-            Op::End { number } => write!(f, "end {number}"),
-            Op::EmptyMask { mask } => write!(f, "{mask} = none"),
-            Op::Join { mask, from } => write!(f, "{mask} |= {from}"),
+            Op::SubtreeEnd { number } => write!(f, "end {number}"),
+            Op::ClearMask { mask } => write!(f, "{mask} = none"),
+            Op::AddToMask { mask, from } => write!(f, "{mask} |= {from}"),
             Op::Tally { offset } => write!(f, "tally {offset}"),
-            Op::Leave { point } => write!(f, "leave for point {point}"),
+            Op::Suspend { point } => write!(f, "suspend at point {point}"),
             Op::BailOut => f.write_str("bail out"),
         }
     }

@@ -4,41 +4,45 @@
 //! load is done in those blocks, so that most vectors skip it. The packet must not be written
 //! between the original load and the use.
 //!
-//! Relies on which blocks lead to hot points ([`Flow::is_hot`]) and on addresses
-//! ([`AddressAnalysis`]). The loads themselves are emitted by [`super::lower`].
+//! Relies on which blocks are hot ([`Flow::is_hot`]; all others are *rare*) and on addresses
+//! ([`AddressAnalysis`]). It emits nothing: [`super::lower`] emits the loads.
 
 use super::address::{AddressAnalysis, MemoryOperand, Region};
 use super::flow::Flow;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Value};
 use std::collections::{BTreeSet, HashMap};
 
-/// A load that is done where its value is used.
+/// A load from the packet that is emitted where its value is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SunkLoad {
+    /// The packet's address.
     pub base: Value,
+    /// The byte offset from it.
     pub offset: i32,
     /// Width in bytes.
     pub count: u32,
 }
 
-/// The position of a use: the block's position, and the instruction's in it.
-type Use = (usize, usize);
+/// The position of an instruction: the block's position in [`Flow::order`], and the index in it.
+type Position = (usize, usize);
 
 /// The sunk loads, by their results.
-pub(super) fn find(
+pub(super) fn find_sunk_loads(
     func: &Function,
     addresses: &mut AddressAnalysis<'_>,
     flow: &Flow,
     bailouts: &BTreeSet<Block>,
 ) -> HashMap<Value, SunkLoad> {
-    let uses = uses(func, flow, bailouts);
-    let written = Written::find(func, addresses, flow, bailouts);
+    let uses_by_value = uses_by_value(func, flow, bailouts);
+    let packet_stores = PacketStores::new(func, addresses, flow, bailouts);
     let mut sunk = HashMap::new();
-    for (at, inst) in instructions(func, flow, bailouts) {
-        if flow.is_hot(at.0)
-            && let Some((result, load)) = load(func, addresses, inst)
-            && let Some(uses) = uses.get(&result)
-            && uses.iter().all(|of| !flow.is_hot(of.0) && !written.before(*of))
+    for ((block, _), inst) in instructions(func, flow, bailouts) {
+        if flow.is_hot(block)
+            && let Some((result, load)) = packet_load(func, addresses, inst)
+            && let Some(uses) = uses_by_value.get(&result)
+            && uses
+                .iter()
+                .all(|position| !flow.is_hot(position.0) && !packet_stores.may_precede(*position))
         {
             sunk.insert(result, load);
         }
@@ -51,30 +55,31 @@ fn instructions<'a>(
     func: &'a Function,
     flow: &'a Flow,
     bailouts: &'a BTreeSet<Block>,
-) -> impl Iterator<Item = (Use, Inst)> + 'a {
+) -> impl Iterator<Item = (Position, Inst)> + 'a {
     let blocks = flow
         .order
         .iter()
         .enumerate()
         .filter(|(_, block)| !bailouts.contains(block));
     blocks.flat_map(|(i, block)| {
-        let numbered = func.layout.block_insts(*block).enumerate();
-        numbered.map(move |(number, inst)| ((i, number), inst))
+        let indexed = func.layout.block_insts(*block).enumerate();
+        indexed.map(move |(index, inst)| ((i, index), inst))
     })
 }
 
-fn uses(func: &Function, flow: &Flow, bailouts: &BTreeSet<Block>) -> HashMap<Value, Vec<Use>> {
-    let mut uses: HashMap<Value, Vec<Use>> = HashMap::new();
-    for (at, inst) in instructions(func, flow, bailouts) {
+/// The positions of the instructions that use each value.
+fn uses_by_value(func: &Function, flow: &Flow, bailouts: &BTreeSet<Block>) -> HashMap<Value, Vec<Position>> {
+    let mut uses: HashMap<Value, Vec<Position>> = HashMap::new();
+    for (position, inst) in instructions(func, flow, bailouts) {
         for value in func.dfg.inst_values(inst) {
-            uses.entry(value).or_default().push(at);
+            uses.entry(value).or_default().push(position);
         }
     }
     uses
 }
 
-/// If an instruction loads from the packet: its result, and the load.
-fn load(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Option<(Value, SunkLoad)> {
+/// The result and the load, if the instruction loads from the packet.
+fn packet_load(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Option<(Value, SunkLoad)> {
     let InstructionData::Load {
         opcode, arg, offset, ..
     } = func.dfg.insts[inst]
@@ -82,44 +87,48 @@ fn load(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Opt
         return None;
     };
     let &result = func.dfg.inst_results(inst).first()?;
-    let count = AddressAnalysis::access(opcode, func.dfg.value_type(result))?;
-    match addresses.operand(arg, offset.into())? {
+    let count = AddressAnalysis::access_width(opcode, func.dfg.value_type(result))?;
+    match addresses.memory_operand(arg, offset.into())? {
         MemoryOperand::PerPacket(Region::Packet, base, offset) => Some((result, SunkLoad { base, offset, count })),
         _ => None,
     }
 }
 
 /// The positions of stores to the packet.
-struct Written {
-    /// By block: whether some path to it writes the packet.
-    on_path: Vec<bool>,
-    /// By block: its first store to the packet.
-    first: Vec<Option<usize>>,
+struct PacketStores {
+    /// By block: whether some path to it stores to the packet.
+    on_some_path: Vec<bool>,
+    /// By block: the index of its first store to the packet.
+    first_in_block: Vec<Option<usize>>,
 }
 
-impl Written {
-    fn find(func: &Function, addresses: &mut AddressAnalysis<'_>, flow: &Flow, bailouts: &BTreeSet<Block>) -> Self {
-        let mut first = vec![None; flow.order.len()];
-        for ((block, number), inst) in instructions(func, flow, bailouts) {
+impl PacketStores {
+    fn new(func: &Function, addresses: &mut AddressAnalysis<'_>, flow: &Flow, bailouts: &BTreeSet<Block>) -> Self {
+        let mut first_in_block = vec![None; flow.order.len()];
+        for ((block, index), inst) in instructions(func, flow, bailouts) {
             if let InstructionData::Store { args, offset, .. } = func.dfg.insts[inst]
-                && let Some(MemoryOperand::PerPacket(Region::Packet, ..)) = addresses.operand(args[1], offset.into())
+                && let Some(MemoryOperand::PerPacket(Region::Packet, ..)) =
+                    addresses.memory_operand(args[1], offset.into())
             {
-                first[block].get_or_insert(number);
+                first_in_block[block].get_or_insert(index);
             }
         }
-        let mut on_path = vec![false; flow.order.len()];
+        let mut on_some_path = vec![false; flow.order.len()];
         for block in 0..flow.order.len() {
-            on_path[block] = flow.predecessors[block]
+            on_some_path[block] = flow.predecessors[block]
                 .iter()
-                .any(|b| on_path[*b] || first[*b].is_some());
+                .any(|b| on_some_path[*b] || first_in_block[*b].is_some());
         }
-        Written { on_path, first }
+        PacketStores {
+            on_some_path,
+            first_in_block,
+        }
     }
 
-    /// Whether the packet may have been written before a use. The first store itself does not
-    /// count, as its value is loaded before anything is stored.
-    fn before(&self, (block, number): Use) -> bool {
-        self.on_path[block] || self.first[block].is_some_and(|first| first < number)
+    /// Whether the packet may have been stored to before an instruction. The instruction itself
+    /// does not count: if it is a store, its value is loaded first.
+    fn may_precede(&self, (block, index): Position) -> bool {
+        self.on_some_path[block] || self.first_in_block[block].is_some_and(|first| first < index)
     }
 }
 
@@ -147,7 +156,7 @@ mod tests {
         let mut addresses = AddressAnalysis::new(func);
         let bailouts = supported::bailouts(func, &mut addresses).expect("all of it is supported");
         let flow = Flow::new(func, &bailouts, &BTreeSet::from([2])).expect("no loop");
-        let sunk = find(func, &mut addresses, &flow, &bailouts);
+        let sunk = find_sunk_loads(func, &mut addresses, &flow, &bailouts);
         let mut sunk: Vec<u32> = sunk.keys().map(|v| v.as_u32()).collect();
         sunk.sort_unstable();
         sunk

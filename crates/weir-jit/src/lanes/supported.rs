@@ -1,11 +1,14 @@
 //! Decides which blocks are compiled for eight packets, and where packets bail out.
 //!
-//! A packet that bails out is run again from the segment's start. So no block before it may have
+//! A packet that bails out is run again from the segment's start. So no block on its path may have
 //! had side effects that a second run would observe or repeat.
+//!
+//! Relies on [`AddressAnalysis`] for what instructions access. It does not weigh costs: every block
+//! that can be lowered is.
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::flow::block_successors;
-use super::lower::blocks_leading_to;
+use super::lower::blocks_reaching;
 use super::op::Rows;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 use std::collections::BTreeSet;
@@ -22,11 +25,11 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
             bailouts.insert(block);
         }
     }
-    // Also blocks with side effects that lead to one of these.
+    // Also blocks with side effects from which a path leads to one of these.
     loop {
         let before = bailouts.len();
-        let leading = blocks_leading_to(func, &bailouts);
-        for block in leading
+        let reaching = blocks_reaching(func, &bailouts);
+        for block in reaching
             .iter()
             .filter(|b| !bailouts.contains(b))
             .copied()
@@ -41,11 +44,11 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
         }
     }
     let entry = func.layout.entry_block()?;
-    (!bailouts.contains(&entry) && can_leave(func, entry, &bailouts)).then_some(bailouts)
+    (!bailouts.contains(&entry) && can_suspend(func, entry, &bailouts)).then_some(bailouts)
 }
 
-/// Whether some packets leave without bailing out.
-fn can_leave(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
+/// Whether some path leads to a suspension point without a block at which packets bail out.
+fn can_suspend(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> bool {
     let mut seen = BTreeSet::from([entry]);
     let mut work = vec![entry];
     while let Some(block) = work.pop() {
@@ -64,7 +67,7 @@ fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block:
     let stores: Vec<(Inst, MemoryOperand)> = func
         .layout
         .block_insts(block)
-        .filter_map(|inst| Some((inst, written(func, addresses, inst)?)))
+        .filter_map(|inst| Some((inst, stored_operand(func, addresses, inst)?)))
         .collect();
     stores.into_iter().any(|(inst, operand)| match operand {
         MemoryOperand::Tally(_)
@@ -75,9 +78,10 @@ fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block:
     })
 }
 
-fn written(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Option<MemoryOperand> {
+/// The memory that an instruction stores to.
+fn stored_operand(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> Option<MemoryOperand> {
     match func.dfg.insts[inst] {
-        InstructionData::Store { args, offset, .. } => addresses.operand(args[1], offset.into()),
+        InstructionData::Store { args, offset, .. } => addresses.memory_operand(args[1], offset.into()),
         _ => None,
     }
 }
@@ -86,42 +90,51 @@ fn written(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> 
 fn may_be_read_before(
     func: &Function,
     addresses: &mut AddressAnalysis<'_>,
-    (block, at): (Block, Inst),
+    (block, store): (Block, Inst),
     offset: i32,
 ) -> bool {
     let mut reads = |inst: Inst| match func.dfg.insts[inst] {
         InstructionData::Load {
-            arg, offset: of_load, ..
-        } => addresses.operand(arg, of_load.into()) == Some(MemoryOperand::Row(Rows::Context, offset)),
+            arg,
+            offset: load_offset,
+            ..
+        } => addresses.memory_operand(arg, load_offset.into()) == Some(MemoryOperand::Row(Rows::Context, offset)),
         _ => false,
     };
-    if func.layout.block_insts(block).take_while(|i| *i != at).any(&mut reads) {
+    if func
+        .layout
+        .block_insts(block)
+        .take_while(|i| *i != store)
+        .any(&mut reads)
+    {
         return true;
     }
-    let before = blocks_leading_to(func, &BTreeSet::from([block]));
-    before.into_iter().any(|b| func.layout.block_insts(b).any(&mut reads))
+    let earlier_blocks = blocks_reaching(func, &BTreeSet::from([block]));
+    earlier_blocks
+        .into_iter()
+        .any(|b| func.layout.block_insts(b).any(&mut reads))
 }
 
 /// Whether an instruction can be lowered.
 fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let results = func.dfg.inst_results(inst);
-    let are_numbers = results.iter().all(|v| is_number(func.dfg.value_type(*v)));
+    let fit_in_lanes = results.iter().all(|v| fits_in_lane(func.dfg.value_type(*v)));
     let is_tally = is_tally(func, addresses, inst);
-    // The slot's number and its bit exist only per group.
-    let is_special = |v: &Value| matches!(addresses.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
-    if !is_tally && func.dfg.inst_values(inst).any(|v| is_special(&v)) {
+    // There are no vectors of these. A tally adds the block's packets instead of a bit.
+    let is_unavailable = |v: &Value| matches!(addresses.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
+    if !is_tally && func.dfg.inst_values(inst).any(|v| is_unavailable(&v)) {
         return false;
     }
-    are_numbers
+    fit_in_lanes
         && match *data {
             InstructionData::Load {
                 opcode, arg, offset, ..
             } => {
-                let Some(bytes) = AddressAnalysis::access(opcode, func.dfg.value_type(results[0])) else {
+                let Some(bytes) = AddressAnalysis::access_width(opcode, func.dfg.value_type(results[0])) else {
                     return false;
                 };
-                match addresses.operand(arg, offset.into()) {
+                match addresses.memory_operand(arg, offset.into()) {
                     Some(MemoryOperand::PerPacket(Region::Packet | Region::Scratch | Region::PacketOrZeros, ..)) => {
                         true
                     }
@@ -134,10 +147,10 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
             InstructionData::Store {
                 opcode, args, offset, ..
             } => {
-                let Some(bytes) = AddressAnalysis::access(opcode, func.dfg.value_type(args[0])) else {
+                let Some(bytes) = AddressAnalysis::access_width(opcode, func.dfg.value_type(args[0])) else {
                     return false;
                 };
-                match addresses.operand(args[1], offset.into()) {
+                match addresses.memory_operand(args[1], offset.into()) {
                     Some(MemoryOperand::Row(..)) => bytes == 8,
                     Some(MemoryOperand::Tally(_)) => is_tally,
                     Some(MemoryOperand::PerPacket(Region::Packet | Region::Scratch, ..)) => true,
@@ -166,7 +179,7 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
                 | Opcode::Umax
                 | Opcode::Umin => true,
                 Opcode::Rotl | Opcode::Rotr => {
-                    // There are rotations of words and of their halves only.
+                    // There are vector rotations of 64 and 32 bits only.
                     let ty = func.dfg.value_type(args[0]);
                     addresses.constant(args[1]).is_some() || opcode == Opcode::Rotl && ty.bits() >= 32
                 }
@@ -183,7 +196,8 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
         }
 }
 
-fn is_number(ty: Type) -> bool {
+/// Whether values of a type fit in a lane.
+fn fits_in_lane(ty: Type) -> bool {
     ty.is_int() && ty.bits() <= 64
 }
 
@@ -192,7 +206,10 @@ fn is_tally(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) ->
     match func.dfg.insts[inst] {
         InstructionData::Store { args, offset, .. } => {
             addresses.parameter(args[0]) == Some(Parameter::Bit)
-                && matches!(addresses.operand(args[1], offset.into()), Some(MemoryOperand::Tally(_)))
+                && matches!(
+                    addresses.memory_operand(args[1], offset.into()),
+                    Some(MemoryOperand::Tally(_))
+                )
         }
         _ => false,
     }

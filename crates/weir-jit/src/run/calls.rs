@@ -1,4 +1,5 @@
-//! The runtime functions that segments call.
+//! The runtime functions that segments call: for what has no machine code, mostly through the
+//! [`Host`](super::Host). Calls are compiled in `codegen::calls`, and symbols are in `runtime`.
 //!
 //! Safety of every function here: a segment calls it while it runs, with the environment that it
 //! received, and with numbers and addresses that the compiler put into its code. So the
@@ -15,17 +16,18 @@ pub(crate) type SegmentFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64);
 
 /// The type of a segment for eight packets at a time. It returns the packets that it bailed out of,
 /// which the other function runs.
-pub(crate) type LanesFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
+pub(crate) type LaneFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> u64;
 
-/// Words of a column of the context.
+/// Reads a column of the context: the words of one slot in adjacent rows.
 ///
 /// # Safety
 /// `first` is a row's word of a slot, and `count` rows begin there.
-unsafe fn column(first: *const u64, count: usize) -> Vec<u64> {
+unsafe fn read_column(first: *const u64, count: usize) -> Vec<u64> {
     // SAFETY: the caller guarantees that many rows, each `PITCH` words after the one before.
     (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
 }
 
+/// Calls an extern of the host, with arguments from the argument area. Returns 1 for a drop.
 pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). The argument area has
     // `argument_words`, enough for each call site, and eight more. The slot's packet is as long as
@@ -40,13 +42,14 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
         let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
         let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
         let packet = std::slice::from_raw_parts(packet, length);
-        let on = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
+        let continues = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
         site.write(&arguments, area);
-        u64::from(!on)
+        u64::from(!continues)
     }
 }
 
-/// The argument area holds the cursor, the handle of the entry, and then the words of the call.
+/// Calls a registered extern. The argument area holds the cursor, the handle of the entry, and then
+/// the words of the call.
 pub(crate) unsafe extern "C" fn call_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). The argument area has
     // `argument_words`, enough for each call site, and eight more. The slot's packet is as long as
@@ -69,31 +72,35 @@ pub(crate) unsafe extern "C" fn call_extern(env: *mut Env, site: u64, slot: u64)
     }
 }
 
+/// Counts the packet of a slot.
 pub(crate) unsafe extern "C" fn count(env: *mut Env, counter: u64, index: u64, slot: u64) {
     // SAFETY: a segment calls with its environment (see the module), whose host has no other user
     // during the call.
     unsafe { (*(*(*env).host).0).count(counter as usize, index, slot as usize) }
 }
 
-/// An array, and the number of a scalar of its cells, as code packs them.
-fn cell(which: u64) -> (usize, usize) {
-    ((which >> 16) as usize, (which & 0xffff) as usize)
+/// Unpacks the number of an array, and that of a scalar in its cells.
+fn array_and_scalar(packed: u64) -> (usize, usize) {
+    ((packed >> 16) as usize, (packed & 0xffff) as usize)
 }
 
-pub(crate) unsafe extern "C" fn read_cell(env: *mut Env, which: u64, index: u64) -> u64 {
-    let (array, scalar) = cell(which);
+/// Reads a scalar of a cell, through the host.
+pub(crate) unsafe extern "C" fn read_cell(env: *mut Env, packed: u64, index: u64) -> u64 {
+    let (array, scalar) = array_and_scalar(packed);
     // SAFETY: a segment calls with its environment (see the module), whose host has no other user
     // during the call.
     unsafe { (*(*(*env).host).0).read_cell(array, scalar, index) }
 }
 
-pub(crate) unsafe extern "C" fn write_cell(env: *mut Env, which: u64, index: u64, value: u64) {
-    let (array, scalar) = cell(which);
+/// Writes a scalar of a cell, through the host.
+pub(crate) unsafe extern "C" fn write_cell(env: *mut Env, packed: u64, index: u64, value: u64) {
+    let (array, scalar) = array_and_scalar(packed);
     // SAFETY: a segment calls with its environment (see the module), whose host has no other user
     // during the call.
     unsafe { (*(*(*env).host).0).write_cell(array, scalar, index, value) }
 }
 
+/// Hashes bytes of the argument area.
 pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module), after it has put `bytes` bytes
     // into the argument area.
@@ -103,6 +110,7 @@ pub(crate) unsafe extern "C" fn hash(env: *mut Env, algorithm: u64, bytes: u64) 
     }
 }
 
+/// Whether keys are a member of a value set.
 pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module), after it has put the set's
     // keys into the argument area, each in whole words.
@@ -117,6 +125,8 @@ pub(crate) unsafe extern "C" fn value_set(env: *mut Env, set: u64, keys: *const 
     }
 }
 
+/// Evaluates an operation on values wider than a register. Returns a narrow result; a wide one is
+/// written to its rows.
 pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). `first` is the packet's
     // column, in which the rows of the variables lie. Narrow operands are in the argument area, one
@@ -124,7 +134,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
     unsafe {
         let env = &*env;
         let compiled = &*env.compiled;
-        let op = &compiled.sites.wide[op as usize];
+        let op = &compiled.sites.wide_ops[op as usize];
         let mut at = 0;
         let operands: Vec<Bits> = op
             .value
@@ -138,7 +148,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
                         let scalar = Scalar::from(compiled.vars[v.index()]);
                         match compiled.layout.rows[v.index()] {
                             Some(row) if !compiled.vars[v.index()].is_narrow() => {
-                                scalar.read(&column(first.add(row * PITCH), scalar.words()))
+                                scalar.read(&read_column(first.add(row * PITCH), scalar.words()))
                             }
                             _ => from_words(scalar.width, &[*env.arguments.add(index)]),
                         }
@@ -165,6 +175,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
     }
 }
 
+/// Copies a varbit from the packet to the scratch area.
 pub(crate) unsafe extern "C" fn varbit_store(_: *mut Env, from: *const u8, bits: u64, to: *mut u8) {
     // SAFETY: code checked that the packet has these bits, and that the variable may have that
     // many. The scratch area has room for every header at its longest.

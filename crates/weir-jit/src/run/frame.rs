@@ -1,4 +1,5 @@
-//! Packets in memory.
+//! Packets in memory. A frame's bytes lie in borrowed memory, with tailroom behind them; this file
+//! keeps that invariant.
 #![allow(unsafe_code)]
 
 use super::TAILROOM;
@@ -55,6 +56,7 @@ impl<'a> Frame<'a> {
         (self.offset_and_length >> 32) as usize
     }
 
+    /// The packet's offset in its memory.
     pub(super) fn offset(&self) -> u64 {
         self.offset_and_length & u64::from(u32::MAX)
     }
@@ -104,9 +106,9 @@ impl<'a> Frame<'a> {
         (self.packet.as_ptr(), self.length())
     }
 
-    /// Its address, for code that may write there, and its length.
+    /// Its address, for code that may write there, and its length, as words of the context.
     #[inline(always)]
-    pub(super) fn words(&mut self) -> [u64; 2] {
+    pub(super) fn address_and_length(&mut self) -> [u64; 2] {
         [self.packet.as_ptr() as u64, self.offset_and_length >> 32]
     }
 
@@ -118,7 +120,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Packs two numbers below 4 GiB.
+/// Packs an offset and a length below 4 GiB into a word.
 #[inline(always)]
 fn pack(offset: u64, length: u64) -> u64 {
     debug_assert!(offset.max(length) <= u32::MAX.into());

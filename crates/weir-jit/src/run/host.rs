@@ -25,7 +25,7 @@ pub trait Host {
     fn count(&mut self, counter: usize, index: u64, slot: usize);
 
     /// Counts the packets of several slots, as [`Host::count`] does for one.
-    fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>);
+    fn count_all(&mut self, counter: usize, slots: u64, indexes: Indexes<'_>);
 
     /// Reads a scalar of a cell of an array ([`weir_ir::pipeline::CallKind::ReadCell`]).
     fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64;

@@ -1,11 +1,11 @@
-//! When code for eight packets runs, and when code for one.
+//! Chooses between code for eight packets at a time and code for one.
 
 /// When segments run eight packets at a time, if the processor has AVX-512.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LaneUse {
-    /// If enough packets wait for it to be faster.
+    /// If enough packets wait at a point for it to be faster.
     #[default]
-    Many,
+    Auto,
     /// Always, even where it is slower: for tests.
     Always,
     /// Never.
@@ -13,17 +13,17 @@ pub enum LaneUse {
 }
 
 impl LaneUse {
-    /// Whether eight packets at a time are faster than one at a time.
+    /// Whether to run these packets eight at a time.
     #[inline]
-    pub(super) fn is_worth(self, packets: u64) -> bool {
+    pub(super) fn uses_lanes(self, packets: u64) -> bool {
         match self {
             // Full vectors are common, and counting is slow on processors without `popcnt`.
-            LaneUse::Many => packets == u64::MAX || packets.count_ones() >= MIN_LANE_PACKETS,
+            LaneUse::Auto => packets == u64::MAX || packets.count_ones() >= MIN_LANE_PACKETS,
             LaneUse::Always => true,
             LaneUse::Never => false,
         }
     }
 }
 
-/// With fewer packets of a vector, one at a time is faster.
+/// With fewer packets than this, one at a time is faster.
 const MIN_LANE_PACKETS: u32 = 16;

@@ -1,8 +1,8 @@
-//! Memory for contexts.
+//! Memory for the context matrix.
 
 use std::ops::{Deref, DerefMut};
 
-/// Words aligned to a cache line, so that eight slots of a row share one.
+/// The words of all rows, aligned so that eight slots of a row share a cache line.
 pub(super) struct ContextMatrix(Vec<CacheLine>);
 
 #[derive(Clone, Copy)]
@@ -10,10 +10,10 @@ pub(super) struct ContextMatrix(Vec<CacheLine>);
 struct CacheLine([u64; 8]);
 
 impl ContextMatrix {
-    /// At least this many words, all 0.
+    /// A matrix of at least this many words, all 0.
     pub fn new(words: usize) -> Self {
         let mut lines = vec![CacheLine([0; 8]); words.div_ceil(8)];
-        // Writes every page now. An untouched page may not be mapped, and a masked store with an
+        // Touches every page now. An untouched page may not be mapped, and a masked store with an
         // empty mask to such a page is very slow on some processors.
         for line in &mut lines {
             line.0 = std::hint::black_box([0; 8]);

@@ -3,7 +3,7 @@
 //! All of it is contiguous in memory. It is read once per vector, when the caches are full of
 //! packets and tables, so each further cache line costs a miss.
 
-use super::calls::{LanesFunction, SegmentFunction};
+use super::calls::{LaneFunction, SegmentFunction};
 use crate::lanes::SlotPrefetches;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
@@ -15,12 +15,12 @@ use weir_table::fast::{KeyLayout, ResultLayout, SlotAddressing};
 pub(crate) struct Stage {
     pub function: SegmentFunction,
     /// The same for eight packets at a time, if it could be compiled so.
-    pub lanes: Option<LanesFunction>,
+    pub lane_function: Option<LaneFunction>,
     /// Range of [`Schedule::lookups`]. The first is the one that packets wait for; the others are
     /// hoisted.
     pub lookups: Range<usize>,
-    /// Whether code may have prefetched the slots of a lookup other than the first, so that it can
-    /// be started before the others finish.
+    /// Whether a lookup other than the first may be started before the ones before it finish: code
+    /// may have prefetched its slots.
     pub may_overlap: bool,
 }
 
@@ -34,7 +34,9 @@ pub(crate) struct Stage {
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedLookup {
     pub table: TableId,
+    /// The first row of the keys.
     pub keys: usize,
+    /// The rows of the results.
     pub results: Range<usize>,
     /// The executed mask that limits the report at the end of the vector. `None`: the lookup is
     /// reported at once, for all packets.
@@ -51,8 +53,8 @@ impl PlannedLookup {
     /// the last segment ran in lanes.
     #[inline(always)]
     pub fn is_prefetched(&self, packets: u64, slot_addressing: &[SlotAddressing]) -> bool {
-        let places = self.slot_table.and_then(|number| slot_addressing.get(number));
-        packets == u64::MAX && places.is_some_and(|places| places.base != 0)
+        let addressing = self.slot_table.and_then(|number| slot_addressing.get(number));
+        packets == u64::MAX && addressing.is_some_and(|addressing| addressing.base != 0)
     }
 }
 
@@ -78,7 +80,7 @@ impl Schedule {
         layout: &Layout,
         tables: &[(KeyLayout, ResultLayout)],
         slot_prefetches: SlotPrefetches,
-        functions: impl IntoIterator<Item = (SegmentFunction, Option<LanesFunction>)>,
+        functions: impl IntoIterator<Item = (SegmentFunction, Option<LaneFunction>)>,
     ) -> Self {
         let (resuming, exits) = layout.points.split_at(layout.points.len() - layout.exit_points.len());
         assert!(resuming.iter().all(|p| p.resume.is_some()) && exits.iter().all(|p| p.resume.is_none()));
@@ -89,7 +91,7 @@ impl Schedule {
                 keys: key_row * PITCH,
                 results: first..first + tables[table.index()].1.words * PITCH,
                 executed,
-                slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.number),
+                slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.table),
             }
         };
         let hoisted = |site: usize| match layout.inline_lookups[site].how {
@@ -105,35 +107,42 @@ impl Schedule {
             )),
             How::Array { .. } => None,
         };
-        let mut all = Schedule {
+        let mut schedule = Schedule {
             prefetched_tables: slot_prefetches.tables.clone(),
             ..Schedule::default()
         };
-        for (point, (function, lanes)) in resuming.iter().zip(functions) {
-            let first = all.lookups.len();
+        for (point, (function, lane_function)) in resuming.iter().zip(functions) {
+            let first = schedule.lookups.len();
             if let PointKind::Lookup { table, .. } = point.kind {
-                all.lookups.push(planned(table, point.key_row, point.result_row, None));
-                all.lookups
+                schedule
+                    .lookups
+                    .push(planned(table, point.key_row, point.result_row, None));
+                schedule
+                    .lookups
                     .extend(point.hoisted.iter().filter_map(|site| hoisted(*site)));
             }
-            all.stages.push(Stage {
+            schedule.stages.push(Stage {
                 function,
-                lanes,
-                may_overlap: all
+                lane_function,
+                may_overlap: schedule
                     .lookups
                     .iter()
                     .skip(first + 1)
                     .any(|planned| planned.slot_table.is_some()),
-                lookups: first..all.lookups.len(),
+                lookups: first..schedule.lookups.len(),
             });
         }
-        assert_eq!(all.stages.len(), resuming.len(), "each point has a function of its own");
+        assert_eq!(
+            schedule.stages.len(),
+            resuming.len(),
+            "each point has a function of its own"
+        );
         for site in &layout.inline_lookups {
             if let How::Array { outcome_row, .. } = site.how {
                 let first = outcome_row * PITCH;
-                all.arrays.push((site.table, first..first + VECTOR));
+                schedule.arrays.push((site.table, first..first + VECTOR));
             }
         }
-        all
+        schedule
     }
 }

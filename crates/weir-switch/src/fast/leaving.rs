@@ -73,7 +73,7 @@ impl Switch {
         let mut are_counted = false;
         let verdicts = &mut self.verdicts[first..first + count];
         let (mut again, mut queued) = (0, 0);
-        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.left_by_exit()) {
+        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.exit_masks()) {
             let left = *left;
             match exit {
                 _ if left == 0 => {}
@@ -193,7 +193,7 @@ impl Switch {
         for (number, exit) in exits {
             match exit {
                 FusedExit::Transmit(port) | FusedExit::Finish(port) => {
-                    let port = stage.machine.narrow(slot, port) as u32;
+                    let port = stage.machine.narrow_value(slot, port) as u32;
                     if matches!(exit, FusedExit::Finish(_)) {
                         let front = self.arch.fused_finish(frame.bytes_mut(), passage.time_ns);
                         frame.skip(front);
@@ -202,7 +202,7 @@ impl Switch {
                     sent = self.leave_by(port, frame.bytes(), passage);
                 }
                 FusedExit::Recirculate(port) => {
-                    let port = stage.machine.narrow(slot, port) as u32;
+                    let port = stage.machine.narrow_value(slot, port) as u32;
                     self.work_onward(passage.of, ran);
                     self.recirculate(port, frame.bytes(), passage);
                 }

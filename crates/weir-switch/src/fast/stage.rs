@@ -144,7 +144,7 @@ impl Stage {
     /// The slots that have left for the driver.
     pub(super) fn exits_of(&self, slot: usize) -> impl Iterator<Item = (u32, weir_arch::FusedExit)> + '_ {
         let exits = (0..).zip(self.fused.exits.iter().copied());
-        exits.filter(move |(exit, _)| self.machine.left(*exit) >> slot & 1 == 1)
+        exits.filter(move |(exit, _)| self.machine.exit_mask(*exit) >> slot & 1 == 1)
     }
 }
 

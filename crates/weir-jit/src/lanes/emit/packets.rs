@@ -1,61 +1,71 @@
-//! Emits memory accesses through each packet's own address.
+//! Emits memory accesses through address registers, and the code that sets these.
+//!
+//! It does not check bounds: lanes without a packet access the sentinel.
 
-use super::{ADDRESSES, Emitter, LANES, PartialGroup, SPARE, SPARE_MASKS};
+use super::{ADDRESS_REGISTERS, ENVIRONMENT, Emitter, LANES, PartialGroup, SCRATCH_MASKS, SCRATCH_VECTORS};
 use crate::codegen::env;
 use crate::lanes::SlotPrefetch;
 use crate::lanes::allocate::Home;
-use crate::lanes::op::{AddressSource, M, Rows, Source, V};
+use crate::lanes::op::{AddressSource, MaskReg, Rows, Source, VectorReg};
 use crate::lanes::x64::{
-    Condition, Gpr, Masked, Mem, Operand, RAX, RDI, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE,
-    VPADDQ, VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
+    Condition, Gpr, Masking, Mem, Operand, RAX, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPADDQ,
+    VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
 };
 use std::mem::offset_of;
 use weir_table::fast::SlotAddressing;
 
 impl Emitter {
-    /// Sets the current addresses. For a full group they need not wait for the mask.
-    pub(super) fn addresses(&mut self, from: V, mask: M, source: AddressSource) {
-        let register = self.mask(mask, SPARE_MASKS[0]);
-        self.if_full_group(register, PartialGroup::Addresses { from, mask }, |emit| match source {
-            AddressSource::Current => {}
-            AddressSource::Row(offset) => {
-                for (register, at) in ADDRESSES.iter().zip((0..).step_by(8)) {
-                    emit.asm.load(*register, Self::row(Rows::Context, offset + at));
+    /// Sets the address registers to a vector. For a full group they do not depend on the mask.
+    pub(super) fn set_address_registers(&mut self, from: VectorReg, mask: MaskReg, source: AddressSource) {
+        let register = self.mask(mask, SCRATCH_MASKS[0]);
+        self.if_full_group(
+            register,
+            PartialGroup::SetAddressRegisters { from, mask },
+            |emit| match source {
+                AddressSource::AddressRegisters => {}
+                AddressSource::Row(offset) => {
+                    for (register, at) in ADDRESS_REGISTERS.iter().zip((0..).step_by(8)) {
+                        emit.asm.load(*register, Self::row(Rows::Context, offset + at));
+                    }
                 }
-            }
-            AddressSource::Vector => {
-                let from = emit.register(from, SPARE[0]);
-                emit.take_addresses(from);
-            }
-        });
+                AddressSource::Vector => {
+                    let from = emit.register(from, SCRATCH_VECTORS[0]);
+                    emit.move_to_address_registers(from);
+                }
+            },
+        );
     }
 
-    pub(super) fn addresses_partial(&mut self, from: V, mask: M) {
-        let from = self.last(Source::V(from));
-        self.asm.two(VMOVDQU64, SPARE[0], from);
-        let mask = self.mask(mask, SPARE_MASKS[0]);
-        self.asm.mask_not(SPARE_MASKS[1], mask);
-        self.asm
-            .broadcast(SPARE[0], Mem::At(RDI, env::SENTINEL), Masked::Keep(SPARE_MASKS[1]));
-        self.take_addresses(SPARE[0]);
+    /// The same for a partial group, where lanes outside of the mask get the sentinel.
+    pub(super) fn set_address_registers_partial(&mut self, from: VectorReg, mask: MaskReg) {
+        let from = self.operand(Source::Vector(from));
+        self.asm.unary(VMOVDQU64, SCRATCH_VECTORS[0], from);
+        let mask = self.mask(mask, SCRATCH_MASKS[0]);
+        self.asm.mask_not(SCRATCH_MASKS[1], mask);
+        self.asm.broadcast(
+            SCRATCH_VECTORS[0],
+            Mem::At(ENVIRONMENT, env::SENTINEL),
+            Masking::Merge(SCRATCH_MASKS[1]),
+        );
+        self.move_to_address_registers(SCRATCH_VECTORS[0]);
     }
 
-    /// Sets the current addresses to the words at other addresses, or to a default where those are
+    /// Sets the address registers to the words at other addresses, or to a default where those are
     /// 0. The words are loaded into address registers directly, not gathered first.
-    pub(super) fn find_records(&mut self, dst: V, address: V, offset: i32, default: i32) {
-        let all = Operand::Memory(Mem::At(RSP, self.frame.words));
-        let each = ADDRESSES.iter().zip((self.frame.words..).step_by(8));
-        let partial = PartialGroup::FindRecord {
+    pub(super) fn load_record_addresses(&mut self, dst: VectorReg, address: VectorReg, offset: i32, default: i32) {
+        let buffer = Operand::Memory(Mem::At(RSP, self.frame.word_buffer));
+        let registers_with_offsets = ADDRESS_REGISTERS.iter().zip((self.frame.word_buffer..).step_by(8));
+        let partial = PartialGroup::LoadRecordAddresses {
             address,
             offset,
             default,
         };
         self.if_full_group(self.block_mask(), partial, |emit| {
-            let from = emit.register(address, SPARE[0]);
-            emit.asm.two(VMOVDQU64_STORE, from, all);
-            emit.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
+            let from = emit.register(address, SCRATCH_VECTORS[0]);
+            emit.asm.unary(VMOVDQU64_STORE, from, buffer);
+            emit.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
             emit.asm.load(RAX, Mem::At(RAX, default));
-            for (register, at) in each.clone() {
+            for (register, at) in registers_with_offsets.clone() {
                 emit.asm.load(*register, Mem::At(RSP, at));
                 emit.asm.load(*register, Mem::At(*register, offset));
                 emit.asm.test(*register);
@@ -63,84 +73,88 @@ impl Emitter {
             }
         });
         if self.home(dst) != Home::Unused {
-            each.for_each(|(register, at)| self.asm.store(*register, Mem::At(RSP, at)));
-            let target = self.target(dst);
-            self.asm.two(VMOVDQU64, target, all);
-            self.write_back(dst, target);
+            registers_with_offsets.for_each(|(register, at)| self.asm.store(*register, Mem::At(RSP, at)));
+            let target = self.result_register(dst);
+            self.asm.unary(VMOVDQU64, target, buffer);
+            self.store_if_spilled(dst, target);
         }
     }
 
-    /// The same for a partial group, where the other lanes must not be loaded.
-    pub(super) fn find_partial(&mut self, address: V, offset: i32, default: i32) {
-        let [result, found, ..] = SPARE;
-        let [_, mask] = SPARE_MASKS;
+    /// The same for a partial group, where lanes outside of the block's mask must not be loaded.
+    pub(super) fn load_record_addresses_partial(&mut self, address: VectorReg, offset: i32, default: i32) {
+        let [result, found, ..] = SCRATCH_VECTORS;
+        let [_, mask] = SCRATCH_MASKS;
         let address = self.register(address, result);
         self.asm.mask_move(mask, self.block_mask());
         self.asm.gather(found, address, offset, mask);
         self.asm.compare_lanes(VPTESTMQ, mask, found, found.into(), None);
-        self.asm.load(RAX, Mem::At(RDI, env::ARRAYS));
-        self.asm.broadcast(result, Mem::At(RAX, default), Masked::No);
-        self.asm.two_masked(VMOVDQU64, result, found.into(), Masked::Keep(mask));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
+        self.asm.broadcast(result, Mem::At(RAX, default), Masking::None);
+        self.asm
+            .unary_masked(VMOVDQU64, result, found.into(), Masking::Merge(mask));
         self.asm.mask_not(mask, self.block_mask());
         self.asm
-            .broadcast(result, Mem::At(RDI, env::SENTINEL), Masked::Keep(mask));
-        self.take_addresses(result);
+            .broadcast(result, Mem::At(ENVIRONMENT, env::SENTINEL), Masking::Merge(mask));
+        self.move_to_address_registers(result);
     }
 
     /// Prefetches slots, if the group is full and the table has slots at present
     /// ([`SlotAddressing`]).
-    pub(super) fn prefetch_slots(&mut self, keys: V, prefetch: SlotPrefetch) {
-        let [slot, gap, ..] = SPARE;
-        let places = (prefetch.number * size_of::<SlotAddressing>()) as i32;
-        let [start, gaps] =
-            [offset_of!(SlotAddressing, base), offset_of!(SlotAddressing, skip_mask)].map(|at| places + at as i32);
+    pub(super) fn prefetch_slots(&mut self, keys: VectorReg, prefetch: SlotPrefetch) {
+        let [slot, skipped, ..] = SCRATCH_VECTORS;
+        let addressing = (prefetch.table * size_of::<SlotAddressing>()) as i32;
+        let [base, skip_mask] =
+            [offset_of!(SlotAddressing, base), offset_of!(SlotAddressing, skip_mask)].map(|at| addressing + at as i32);
         let done = self.asm.label();
-        self.asm.mask_to(RAX, self.block_mask());
-        self.asm.compare_byte_with(RAX, 0xff);
+        self.asm.mask_to_gpr(RAX, self.block_mask());
+        self.asm.compare_byte_immediate(RAX, 0xff);
         self.asm.jump_if(Condition::NotEqual, done);
-        self.asm.load(RAX, Mem::At(RDI, env::SLOT_ADDRESSING));
-        self.asm.load(RAX, Mem::At(RAX, start));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::SLOT_ADDRESSING));
+        self.asm.load(RAX, Mem::At(RAX, base));
         self.asm.test(RAX);
         self.asm.jump_if(Condition::Equal, done);
-        self.asm.load(RAX, Mem::At(RDI, env::SLOT_ADDRESSING));
+        self.asm.load(RAX, Mem::At(ENVIRONMENT, env::SLOT_ADDRESSING));
         let keys = self.register(keys, slot);
-        self.asm.shift(VPSRLQ, slot, keys, prefetch.shift);
+        self.asm.shift(VPSRLQ, slot, keys, prefetch.key_shift);
         // A key row may still hold older data. Any value is reduced to the number of an existing
         // slot.
-        let number = self.word(SlotAddressing::COUNT as u64 - 1);
-        self.asm.three(VPANDQ, slot, slot, Operand::Broadcast(number));
+        let number_mask = self.pool_word(SlotAddressing::COUNT as u64 - 1);
+        self.asm.binary(VPANDQ, slot, slot, Operand::Broadcast(number_mask));
         self.asm
-            .three(VPANDQ, gap, slot, Operand::Broadcast(Mem::At(RAX, gaps)));
-        self.asm.three(VPADDQ, slot, slot, gap.into());
+            .binary(VPANDQ, skipped, slot, Operand::Broadcast(Mem::At(RAX, skip_mask)));
+        self.asm.binary(VPADDQ, slot, slot, skipped.into());
         self.asm.shift(VPSLLQ, slot, slot, 2);
         self.asm
-            .three(VPADDQ, slot, slot, Operand::Broadcast(Mem::At(RAX, start)));
-        self.asm
-            .two(VMOVDQU64_STORE, slot, Operand::Memory(Mem::At(RSP, self.frame.words)));
-        for at in (self.frame.words..).step_by(8).take(LANES) {
+            .binary(VPADDQ, slot, slot, Operand::Broadcast(Mem::At(RAX, base)));
+        self.asm.unary(
+            VMOVDQU64_STORE,
+            slot,
+            Operand::Memory(Mem::At(RSP, self.frame.word_buffer)),
+        );
+        for at in (self.frame.word_buffer..).step_by(8).take(LANES) {
             self.asm.load(RAX, Mem::At(RSP, at));
             self.asm.prefetch(Mem::At(RAX, 0));
         }
-        self.asm.place(done);
+        self.asm.bind(done);
     }
 
     /// Moves the words of a vector to the address registers.
-    fn take_addresses(&mut self, from: Zmm) {
+    fn move_to_address_registers(&mut self, from: Zmm) {
         self.for_each_quarter(from, |emit, part, pair| {
-            emit.asm.word_to(pair[0], part);
-            emit.asm.upper_word_to(pair[1], part);
+            emit.asm.extract_lowest_word(pair[0], part);
+            emit.asm.extract_second_word(pair[1], part);
         });
     }
 
-    /// Calls `each` for each pair of words of a vector, in the lowest quarter of a register, and
-    /// the address registers of the two packets.
+    /// Calls `each` for each quarter of a vector (two words, moved to the lowest quarter of a
+    /// register) with the address registers of its two packets.
     fn for_each_quarter(&mut self, from: Zmm, mut each: impl FnMut(&mut Self, Zmm, &[Gpr])) {
-        for (quarter, pair) in (0..).zip(ADDRESSES.chunks(2)) {
+        for (quarter, pair) in (0..).zip(ADDRESS_REGISTERS.chunks(2)) {
             let part = if quarter == 0 {
                 from
             } else {
-                self.asm.quarter_to(SPARE[1], from, quarter);
-                SPARE[1]
+                self.asm.extract_quarter(SCRATCH_VECTORS[1], from, quarter);
+                SCRATCH_VECTORS[1]
             };
             each(self, part, pair);
         }
@@ -156,38 +170,42 @@ impl Emitter {
     /// ```
     ///
     /// In halves, as processors with 256-bit units take twice as long for each 512-bit instruction.
-    pub(super) fn load_pair(&mut self, low: V, high: V, offset: i32) {
-        let [even, odd, upper_even, upper_odd] = SPARE;
+    pub(super) fn load_pair(&mut self, low: VectorReg, high: VectorReg, offset: i32) {
+        let [even, odd, upper_even, upper_odd] = SCRATCH_VECTORS;
         for (register, packet) in [(even, 0), (upper_even, 4), (odd, 1), (upper_odd, 5)] {
-            self.asm.load_half(register, of_two(packet, offset));
+            self.asm.load_half(register, memory_of_two(packet, offset));
         }
-        self.asm.set_upper_half(even, upper_even);
-        self.asm.set_upper_half(odd, upper_odd);
+        self.asm.insert_upper_half(even, upper_even);
+        self.asm.insert_upper_half(odd, upper_odd);
         for (v, instruction) in [(low, VPUNPCKLQDQ), (high, VPUNPCKHQDQ)] {
             if self.home(v) != Home::Unused {
-                let target = self.target(v);
-                self.asm.three(instruction, target, even, odd.into());
-                self.write_back(v, target);
+                let target = self.result_register(v);
+                self.asm.binary(instruction, target, even, odd.into());
+                self.store_if_spilled(v, target);
             }
         }
     }
 
     /// The reverse of `load_pair`.
-    pub(super) fn store_pair(&mut self, low: V, high: V, offset: i32) {
-        let (low, high) = (self.register(low, SPARE[2]), self.last(Source::V(high)));
-        let [even, odd, upper_even, upper_odd] = SPARE;
+    pub(super) fn store_pair(&mut self, low: VectorReg, high: VectorReg, offset: i32) {
+        let (low, high) = (
+            self.register(low, SCRATCH_VECTORS[2]),
+            self.operand(Source::Vector(high)),
+        );
+        let [even, odd, upper_even, upper_odd] = SCRATCH_VECTORS;
         // `low` may be in the register of an upper half, so both are unpacked first.
-        self.asm.three(VPUNPCKLQDQ, even, low, high);
-        self.asm.three(VPUNPCKHQDQ, odd, low, high);
-        self.asm.upper_half(upper_even, even);
-        self.asm.upper_half(upper_odd, odd);
+        self.asm.binary(VPUNPCKLQDQ, even, low, high);
+        self.asm.binary(VPUNPCKHQDQ, odd, low, high);
+        self.asm.extract_upper_half(upper_even, even);
+        self.asm.extract_upper_half(upper_odd, odd);
         for (register, packet) in [(even, 0), (odd, 1), (upper_even, 4), (upper_odd, 5)] {
-            self.asm.store_half(register, of_two(packet, offset));
+            self.asm.store_half(register, memory_of_two(packet, offset));
         }
     }
 
-    pub(super) fn store_part(&mut self, from: V, bytes: u8, offset: i32) {
-        let from = self.register(from, SPARE[0]);
+    /// Stores the lowest bytes of each word.
+    pub(super) fn store_part(&mut self, from: VectorReg, bytes: u8, offset: i32) {
+        let from = self.register(from, SCRATCH_VECTORS[0]);
         self.for_each_quarter(from, |emit, part, pair| {
             for (half, address) in (0u8..).zip(pair) {
                 let to = Mem::At(*address, offset);
@@ -204,7 +222,7 @@ impl Emitter {
     }
 }
 
-/// Memory at an offset from the addresses of a packet and of the next but one.
-fn of_two(packet: usize, offset: i32) -> [Mem; 2] {
-    [packet, packet + 2].map(|packet| Mem::At(ADDRESSES[packet], offset))
+/// Memory at an offset from the address registers of a packet and of the next but one.
+fn memory_of_two(packet: usize, offset: i32) -> [Mem; 2] {
+    [packet, packet + 2].map(|packet| Mem::At(ADDRESS_REGISTERS[packet], offset))
 }

@@ -34,7 +34,7 @@ fn check_all(write: impl FnOnce(&mut Assembler), expected: &[&str]) {
 
 #[test]
 fn registers_of_all_numbers() {
-    let three = |a, b, c| move |asm: &mut Assembler| asm.three(VPADDQ, Zmm(a), Zmm(b), Zmm(c).into());
+    let three = |a, b, c| move |asm: &mut Assembler| asm.binary(VPADDQ, Zmm(a), Zmm(b), Zmm(c).into());
     check(three(1, 2, 3), "vpaddq zmm1, zmm2, zmm3");
     check(three(9, 18, 27), "vpaddq zmm9, zmm18, zmm27");
     check(three(31, 8, 16), "vpaddq zmm31, zmm8, zmm16");
@@ -43,7 +43,7 @@ fn registers_of_all_numbers() {
 
 #[test]
 fn memory_of_all_kinds() {
-    let load = |mem| move |asm: &mut Assembler| asm.two(VMOVDQU64, Zmm(20), Operand::Memory(mem));
+    let load = |mem| move |asm: &mut Assembler| asm.unary(VMOVDQU64, Zmm(20), Operand::Memory(mem));
     check(load(Mem::At(RDX, 0)), "vmovdqu64 zmm20, [rdx]");
     check(load(Mem::At(RDX, 64)), "vmovdqu64 zmm20, [rdx+40h]");
     check(load(Mem::At(RDX, 8)), "vmovdqu64 zmm20, [rdx+8]");
@@ -53,13 +53,13 @@ fn memory_of_all_kinds() {
     check(load(Mem::At(Gpr(13), 0)), "vmovdqu64 zmm20, [r13]");
     check(load(Mem::At(Gpr(12), -64)), "vmovdqu64 zmm20, [r12-40h]");
     check(
-        |asm| asm.three(VPANDQ, Zmm(1), Zmm(2), Operand::Broadcast(Mem::At(RDI, 72))),
+        |asm| asm.binary(VPANDQ, Zmm(1), Zmm(2), Operand::Broadcast(Mem::At(RDI, 72))),
         "vpandq zmm1, zmm2, [rdi+48h]{1to8}",
     );
-    let broadcast = |masked| move |asm: &mut Assembler| asm.broadcast(Zmm(5), Mem::At(RDI, 16), masked);
-    check(broadcast(Masked::No), "vpbroadcastq zmm5, [rdi+10h]");
-    check(broadcast(Masked::Keep(K(2))), "vpbroadcastq zmm5{k2}, [rdi+10h]");
-    check(broadcast(Masked::Zero(K(7))), "vpbroadcastq zmm5{k7}{z}, [rdi+10h]");
+    let broadcast = |masking| move |asm: &mut Assembler| asm.broadcast(Zmm(5), Mem::At(RDI, 16), masking);
+    check(broadcast(Masking::None), "vpbroadcastq zmm5, [rdi+10h]");
+    check(broadcast(Masking::Merge(KReg(2))), "vpbroadcastq zmm5{k2}, [rdi+10h]");
+    check(broadcast(Masking::Zero(KReg(7))), "vpbroadcastq zmm5{k7}{z}, [rdi+10h]");
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn constants_lie_behind_the_code() {
         let one = asm.constant(&1u64.to_le_bytes());
         let table = asm.constant(&[7; 64]);
         assert_eq!(asm.constant(&1u64.to_le_bytes()), one);
-        asm.three(VPADDQ, Zmm(1), Zmm(2), Operand::Broadcast(Mem::Pool(one)));
-        asm.three(VPSHUFB, Zmm(1), Zmm(2), Operand::Memory(Mem::Pool(table)));
-        asm.compare_lanes(VPCMPUQ, K(3), Zmm(4), Operand::Broadcast(Mem::Pool(one)), Some(1));
+        asm.binary(VPADDQ, Zmm(1), Zmm(2), Operand::Broadcast(Mem::Pool(one)));
+        asm.binary(VPSHUFB, Zmm(1), Zmm(2), Operand::Memory(Mem::Pool(table)));
+        asm.compare_lanes(VPCMPUQ, KReg(3), Zmm(4), Operand::Broadcast(Mem::Pool(one)), Some(1));
     });
     // Addresses count from the start: code, then the pool at 64.
     assert_eq!(
@@ -106,13 +106,13 @@ fn vectors() {
     ];
     for (op, name) in all {
         check(
-            |asm| asm.three(op, Zmm(1), Zmm(12), Zmm(23).into()),
+            |asm| asm.binary(op, Zmm(1), Zmm(12), Zmm(23).into()),
             &format!("{name} zmm1, zmm12, zmm23"),
         );
     }
     for (op, name) in [(VPOPCNTQ, "vpopcntq"), (VPLZCNTQ, "vplzcntq"), (VMOVDQU64, "vmovdqu64")] {
         check(
-            |asm| asm.two(op, Zmm(1), Zmm(23).into()),
+            |asm| asm.unary(op, Zmm(1), Zmm(23).into()),
             &format!("{name} zmm1, zmm23"),
         );
     }
@@ -130,15 +130,15 @@ fn vectors() {
         );
     }
     check(
-        |asm| asm.three_with(VPSHRDQ, Zmm(1), Zmm(2), Zmm(3).into(), 48),
+        |asm| asm.binary_with_immediate(VPSHRDQ, Zmm(1), Zmm(2), Zmm(3).into(), 48),
         "vpshrdq zmm1, zmm2, zmm3, 30h",
     );
     check(
-        |asm| asm.gather(Zmm(17), Zmm(30), 0x48, K(2)),
+        |asm| asm.gather(Zmm(17), Zmm(30), 0x48, KReg(2)),
         "vpgatherqq zmm17, k2, [zmm30*1+48h]",
     );
     check(
-        |asm| asm.three_masked(VPBLENDMQ, Zmm(1), Zmm(2), Zmm(3).into(), Masked::Keep(K(4))),
+        |asm| asm.binary_masked(VPBLENDMQ, Zmm(1), Zmm(2), Zmm(3).into(), Masking::Merge(KReg(4))),
         "vpblendmq zmm1{k4}, zmm2, zmm3",
     );
     check(|asm| asm.vzeroupper(), "vzeroupper");
@@ -157,14 +157,20 @@ fn parts_of_vectors() {
         &["vmovdqu64 [r9+20h], xmm17", "vextracti64x2 [rbx+40h], ymm17, 1"],
     );
     check(
-        |asm| asm.set_upper_half(Zmm(17), Zmm(3)),
+        |asm| asm.insert_upper_half(Zmm(17), Zmm(3)),
         "vinserti64x4 zmm17, zmm17, ymm3, 1",
     );
-    check(|asm| asm.upper_half(Zmm(3), Zmm(17)), "vextracti64x4 ymm3, zmm17, 1");
-    check(|asm| asm.quarter_to(Zmm(1), Zmm(17), 2), "vextracti64x2 xmm1, zmm17, 2");
-    check(|asm| asm.word_to(Gpr(9), Zmm(17)), "vmovq r9, xmm17");
-    check(|asm| asm.word_to(RBX, Zmm(4)), "vmovq rbx, xmm4");
-    check(|asm| asm.upper_word_to(Gpr(15), Zmm(28)), "vpextrq r15, xmm28, 1");
+    check(
+        |asm| asm.extract_upper_half(Zmm(3), Zmm(17)),
+        "vextracti64x4 ymm3, zmm17, 1",
+    );
+    check(
+        |asm| asm.extract_quarter(Zmm(1), Zmm(17), 2),
+        "vextracti64x2 xmm1, zmm17, 2",
+    );
+    check(|asm| asm.extract_lowest_word(Gpr(9), Zmm(17)), "vmovq r9, xmm17");
+    check(|asm| asm.extract_lowest_word(RBX, Zmm(4)), "vmovq rbx, xmm4");
+    check(|asm| asm.extract_second_word(Gpr(15), Zmm(28)), "vpextrq r15, xmm28, 1");
     let part = |op, bytes, byte| move |asm: &mut Assembler| asm.store_part(op, Zmm(17), at, bytes, byte);
     check(part(VMOVQ_STORE, 8, None), "vmovq [r9+20h], xmm17");
     check(part(VMOVHPS_STORE, 8, None), "vmovhps [r9+20h], xmm17");
@@ -175,7 +181,7 @@ fn parts_of_vectors() {
 
 #[test]
 fn masks() {
-    let compare = |op, byte| move |asm: &mut Assembler| asm.compare_lanes(op, K(5), Zmm(12), Zmm(23).into(), byte);
+    let compare = |op, byte| move |asm: &mut Assembler| asm.compare_lanes(op, KReg(5), Zmm(12), Zmm(23).into(), byte);
     check(compare(VPTESTMQ, None), "vptestmq k5, zmm12, zmm23");
     check(compare(VPTESTNMQ, None), "vptestnmq k5, zmm12, zmm23");
     check(compare(VPCMPUQ, Some(6)), "vpcmpnleuq k5, zmm12, zmm23");
@@ -186,15 +192,18 @@ fn masks() {
         (MaskOp::Or, "korb"),
         (MaskOp::Xor, "kxorb"),
     ] {
-        check(|asm| asm.mask_op(op, K(1), K(6), K(3)), &format!("{name} k1, k6, k3"));
+        check(
+            |asm| asm.mask_op(op, KReg(1), KReg(6), KReg(3)),
+            &format!("{name} k1, k6, k3"),
+        );
     }
-    check(|asm| asm.mask_not(K(7), K(2)), "knotb k7, k2");
-    check(|asm| asm.mask_move(K(7), K(2)), "kmovb k7, k2");
-    check(|asm| asm.mask_from(K(4), RAX), "kmovb k4, eax");
-    check(|asm| asm.mask_to(RAX, K(4)), "kmovb eax, k4");
-    check(|asm| asm.mask_load(K(4), Mem::At(RSP, 64)), "kmovb k4, [rsp+40h]");
-    check(|asm| asm.mask_store(K(4), Mem::At(RSP, 64)), "kmovb [rsp+40h], k4");
-    check(|asm| asm.mask_test(K(1)), "kortestb k1, k1");
+    check(|asm| asm.mask_not(KReg(7), KReg(2)), "knotb k7, k2");
+    check(|asm| asm.mask_move(KReg(7), KReg(2)), "kmovb k7, k2");
+    check(|asm| asm.mask_from_gpr(KReg(4), RAX), "kmovb k4, eax");
+    check(|asm| asm.mask_to_gpr(RAX, KReg(4)), "kmovb eax, k4");
+    check(|asm| asm.mask_load(KReg(4), Mem::At(RSP, 64)), "kmovb k4, [rsp+40h]");
+    check(|asm| asm.mask_store(KReg(4), Mem::At(RSP, 64)), "kmovb [rsp+40h], k4");
+    check(|asm| asm.mask_test(KReg(1)), "kortestb k1, k1");
 }
 
 #[test]
@@ -207,12 +216,12 @@ fn general_registers() {
     check(|asm| asm.or_word(Mem::At(RBX, 24), RAX), "or [rbx+18h], rax");
     check(|asm| asm.shift_left(RAX, RDX, RCX), "shlx rax, rdx, rcx");
     check(|asm| asm.shift_right(RSI, RAX, RCX), "shrx rsi, rax, rcx");
-    check(|asm| asm.lowest_byte(RAX), "movzx eax, al");
+    check(|asm| asm.zero_extend_byte(RAX), "movzx eax, al");
     check(|asm| asm.store_byte(RAX, Mem::At(RSP, 70)), "mov [rsp+46h], al");
     check(|asm| asm.or_byte(Mem::At(RBX, 24), RAX), "or [rbx+18h], al");
     check(|asm| asm.or_byte(Mem::At(RBP, 0), RAX), "or [rbp], al");
-    check(|asm| asm.move_to(RAX, RSP), "mov rax, rsp");
-    check(|asm| asm.move_to(Gpr(12), RSI), "mov r12, rsi");
+    check(|asm| asm.move_register(RAX, RSP), "mov rax, rsp");
+    check(|asm| asm.move_register(Gpr(12), RSI), "mov r12, rsi");
     check(|asm| asm.zero(RCX), "xor ecx, ecx");
     check(|asm| asm.add(RDX, 64), "add rdx, 40h");
     check(|asm| asm.add(Gpr(9), 1000), "add r9, 3E8h");
@@ -224,7 +233,7 @@ fn general_registers() {
     check(|asm| asm.move_if_zero(Gpr(9), RAX), "cmove r9, rax");
     check(|asm| asm.move_if_zero(RBP, Gpr(12)), "cmove rbp, r12");
     check(|asm| asm.compare_byte(RAX, Mem::At(RSP, 72)), "cmp al, [rsp+48h]");
-    check(|asm| asm.compare_byte_with(RAX, 0xff), "cmp al, 0FFh");
+    check(|asm| asm.compare_byte_immediate(RAX, 0xff), "cmp al, 0FFh");
     check(|asm| asm.push(Gpr(12)), "push r12");
     check(|asm| asm.pop(RBX), "pop rbx");
     check(|asm| asm.ret(), "ret");
@@ -234,11 +243,11 @@ fn general_registers() {
 fn jumps_go_to_their_labels() {
     let lines = text(|asm| {
         let (back, on) = (asm.label(), asm.label());
-        asm.place(back);
+        asm.bind(back);
         asm.jump_if(Condition::Equal, on);
         asm.jump_if(Condition::NotEqual, back);
         asm.jump(on);
-        asm.place(on);
+        asm.bind(on);
         asm.ret();
     });
     assert_eq!(lines, ["je 11h", "jne 0", "jmp 11h", "ret"]);

@@ -149,7 +149,7 @@ impl Switch {
     /// The traffic manager has a packet of ingress.
     pub(in crate::fast) fn queue(&mut self, stage: &Stage, slot: usize, bytes: &[u8], passage: &Passage) {
         let Some(told) = stage.fused.queueing else { return };
-        let value = |var| stage.machine.narrow(slot, var) as u32;
+        let value = |var| stage.machine.narrow_value(slot, var) as u32;
         let handling = Handling {
             bypasses_egress: value(told.bypasses) != 0,
             deflect: value(told.deflects) != 0,
