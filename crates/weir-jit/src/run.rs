@@ -161,7 +161,7 @@ struct Memory {
     varbits: Vec<(usize, VarId, Bits)>,
     /// By point: counts of its segment, and of its lookup. `None`: profiling is off.
     profile: Option<Vec<[StageCount; 2]>>,
-    /// Tables that are known to have the forms that code relies on. A weak reference keeps the
+    /// Tables that are known to have the layouts that code relies on. A weak reference keeps the
     /// address from being reused for another table.
     checked: Vec<Weak<FastTable>>,
 }
@@ -423,12 +423,12 @@ impl LoadedVector<'_, '_> {
 }
 
 impl Memory {
-    /// Checks that the tables have the forms that code was compiled for. Code relies on them for
+    /// Checks that the tables have the layouts that code was compiled for. Code relies on them for
     /// its own memory accesses.
     #[inline(always)]
     fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
         let is_known = |(known, table): (&Weak<FastTable>, &Arc<FastTable>)| known.as_ptr() == Arc::as_ptr(table);
-        let all = self.checked.len() == compiled.forms.len() && tables.len() >= compiled.forms.len();
+        let all = self.checked.len() == compiled.table_layouts.len() && tables.len() >= compiled.table_layouts.len();
         if !(all && self.checked.iter().zip(tables).all(is_known)) {
             self.check_new_tables(compiled, tables);
         }
@@ -436,14 +436,20 @@ impl Memory {
 
     #[cold]
     fn check_new_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
-        assert!(tables.len() >= compiled.forms.len(), "every table must be there");
-        for (number, (form, table)) in compiled.forms.iter().zip(tables).enumerate() {
+        assert!(
+            tables.len() >= compiled.table_layouts.len(),
+            "every table must be there"
+        );
+        for (number, (layout, table)) in compiled.table_layouts.iter().zip(tables).enumerate() {
             assert!(
-                form == table.form(),
+                layout == table.layout(),
                 "table {number} has another specification than the program's"
             );
         }
-        self.checked = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
+        self.checked = tables[..compiled.table_layouts.len()]
+            .iter()
+            .map(Arc::downgrade)
+            .collect();
     }
 
     /// Runs the packets of the first slots one by one, up to one that is punted. Returns how many
@@ -665,7 +671,7 @@ impl Memory {
         let view = if prepared
             || planned.is_prefetched(packets, lane_prefetches(self.lanes_prefetched, &self.slot_addressing))
         {
-            view.prefetched()
+            view.assume_prefetched()
         } else {
             view
         };
@@ -680,7 +686,7 @@ impl Memory {
             hits,
             keys,
             results,
-            layout: &run.compiled.forms[planned.table.index()].results,
+            layout: &run.compiled.table_layouts[planned.table.index()].results,
         };
         host.prefetch_hits(&lookup);
         match planned.executed {
@@ -711,7 +717,7 @@ impl Memory {
                 hits: active & self.hoisted_hits[executed],
                 keys,
                 results,
-                layout: &compiled.forms[planned.table.index()].results,
+                layout: &compiled.table_layouts[planned.table.index()].results,
             });
         }
         for (table, heads) in &compiled.schedule.arrays {
@@ -726,7 +732,7 @@ impl Memory {
                 hits,
                 keys: &[],
                 results: &mut *results,
-                layout: &compiled.forms[table.index()].results,
+                layout: &compiled.table_layouts[table.index()].results,
             });
             if mask.is_power_of_two() {
                 results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;

@@ -98,8 +98,8 @@ impl Tester<'_> {
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
         let found = matches(tags, tag(hash));
-        let place = (found | 1 << 55).trailing_zeros() as usize / 8;
-        let record = bucket.records[place.min(SLOTS - 1)].load(Ordering::Acquire);
+        let position = (found | 1 << 55).trailing_zeros() as usize / 8;
+        let record = bucket.records[position.min(SLOTS - 1)].load(Ordering::Acquire);
         Guess {
             record: std::hint::select_unpredictable(found == 0, null_mut(), record),
             absent: (found | tags >> OVERFLOW) == 0,
@@ -177,8 +177,8 @@ impl Buckets {
         let tags = bucket.tags.load(Ordering::Acquire);
         let mut found = matches(tags, tag(hash));
         while found != 0 {
-            let place = found.trailing_zeros() as usize / 8;
-            let record = NonNull::new(bucket.records[place].load(Ordering::Acquire));
+            let position = found.trailing_zeros() as usize / 8;
+            let record = NonNull::new(bucket.records[position].load(Ordering::Acquire));
             if let Some(record) = record.filter(|r| equal(*r)) {
                 return (Some(record), 1);
             }
@@ -189,25 +189,28 @@ impl Buckets {
 
     // ------------------------------------------------------------------------------------- writer
 
-    fn occupant(&self, (bucket, place): SlotIndex) -> Option<NonNull<AtomicU64>> {
+    fn occupant(&self, (bucket, position): SlotIndex) -> Option<NonNull<AtomicU64>> {
         let bucket = self.bucket(bucket);
-        let used = bucket.tags.load(Ordering::Relaxed) >> (8 * place) & 0xff != 0;
-        NonNull::new(bucket.records[place].load(Ordering::Relaxed)).filter(|_| used)
+        let used = bucket.tags.load(Ordering::Relaxed) >> (8 * position) & 0xff != 0;
+        NonNull::new(bucket.records[position].load(Ordering::Relaxed)).filter(|_| used)
     }
 
-    fn fill(&self, (bucket, place): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
+    fn fill(&self, (bucket, position): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), true);
         }
         let bucket = self.bucket(bucket);
-        bucket.records[place].store(record.as_ptr(), Ordering::Release);
-        let tags = bucket.tags.load(Ordering::Relaxed) & !(0xff << (8 * place));
-        bucket.tags.store(tags | tag(hash) << (8 * place), Ordering::Release);
+        bucket.records[position].store(record.as_ptr(), Ordering::Release);
+        let tags = bucket.tags.load(Ordering::Relaxed) & !(0xff << (8 * position));
+        bucket.tags.store(tags | tag(hash) << (8 * position), Ordering::Release);
     }
 
-    fn clear(&self, (bucket, place): SlotIndex, hash: u64) {
+    fn clear(&self, (bucket, position): SlotIndex, hash: u64) {
         let tags = &self.bucket(bucket).tags;
-        tags.store(tags.load(Ordering::Relaxed) & !(0xff << (8 * place)), Ordering::Release);
+        tags.store(
+            tags.load(Ordering::Relaxed) & !(0xff << (8 * position)),
+            Ordering::Release,
+        );
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), false);
         }
@@ -229,7 +232,7 @@ impl Buckets {
         [first(hash, self.mask), second(hash, self.mask)]
     }
 
-    fn places(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
+    fn slot_indices(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
         self.homes(hash)
             .into_iter()
             .flat_map(|n| (0..SLOTS).map(move |p| (n, p)))
@@ -243,14 +246,16 @@ impl Buckets {
         hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
     ) -> Result<(), Full> {
         let homes = self.homes(hash);
-        let is_free = |place| self.occupant(place).is_none();
-        if let Some(place) = cuckoo::free(homes, SLOTS, is_free) {
-            self.fill(place, hash, record);
+        let is_free = |slot_index| self.occupant(slot_index).is_none();
+        if let Some(slot_index) = cuckoo::free(homes, SLOTS, is_free) {
+            self.fill(slot_index, hash, record);
             return Ok(());
         }
-        let other = |place: SlotIndex| {
-            let homes = self.occupant(place).map_or([place.0; 2], |r| self.homes(hash_of(r)));
-            homes[usize::from(homes[0] == place.0)]
+        let other = |slot_index: SlotIndex| {
+            let homes = self
+                .occupant(slot_index)
+                .map_or([slot_index.0; 2], |r| self.homes(hash_of(r)));
+            homes[usize::from(homes[0] == slot_index.0)]
         };
         let path = cuckoo::path(homes, SLOTS, is_free, other).ok_or(Full)?;
         for step in path.windows(2) {
@@ -261,38 +266,38 @@ impl Buckets {
                 self.clear(step[1], hash);
             }
         }
-        if let Some(place) = path.last() {
-            self.fill(*place, hash, record);
+        if let Some(slot_index) = path.last() {
+            self.fill(*slot_index, hash, record);
         }
         Ok(())
     }
 
-    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
-        self.places(hash).find(|p| self.occupant(*p) == Some(record))
+    fn slot_of_record(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
+        self.slot_indices(hash).find(|p| self.occupant(*p) == Some(record))
     }
 
-    /// Replaces a record by another with the same hash.
+    /// Reslot_indices a record by another with the same hash.
     pub(super) fn replace(&self, hash: u64, old: NonNull<AtomicU64>, new: NonNull<AtomicU64>) {
-        if let Some((bucket, place)) = self.place_of(hash, old) {
-            self.bucket(bucket).records[place].store(new.as_ptr(), Ordering::Release);
+        if let Some((bucket, position)) = self.slot_of_record(hash, old) {
+            self.bucket(bucket).records[position].store(new.as_ptr(), Ordering::Release);
         }
     }
 
     pub(super) fn remove(&self, hash: u64, record: NonNull<AtomicU64>) {
-        if let Some(place) = self.place_of(hash, record) {
-            self.clear(place, hash);
+        if let Some(slot_index) = self.slot_of_record(hash, record) {
+            self.clear(slot_index, hash);
         }
     }
 
     /// All records.
     pub(super) fn records(&self) -> impl Iterator<Item = NonNull<AtomicU64>> {
-        let places = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
-        places.filter_map(|p| self.occupant(p))
+        let slot_indices = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
+        slot_indices.filter_map(|p| self.occupant(p))
     }
 
     /// Adds a record whose key is not there, as number `records`; to a larger table if this one has
     /// no room. True: the table was replaced, and readers need a new view.
-    pub(super) fn put(
+    pub(super) fn insert(
         this: &mut Arc<Self>,
         records: usize,
         hash: u64,

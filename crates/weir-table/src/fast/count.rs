@@ -10,7 +10,7 @@ use crate::fast::mem::{AllocatedNumbers, Directory};
 use std::sync::atomic::Ordering;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::{Chunks, LANES, SlotWords, group_mask, has_simd};
+use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, has_simd};
 
 /// Hits of a vector: the heads with record numbers, and the packets' lengths in bytes, of the slots
 /// in `slots`.
@@ -51,7 +51,7 @@ impl Directory {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     unsafe fn count_simd(&self, allocated: &AllocatedNumbers, first_word: usize, hits: Hits<'_>) {
         use std::arch::x86_64::*;
-        let chunks = Chunks::new(self);
+        let record_bases = RecordBases::new(self);
         let (first, end) = (
             _mm512_set1_epi64(allocated.ordinary.start.into()),
             _mm512_set1_epi64(allocated.ordinary.end.into()),
@@ -77,7 +77,7 @@ impl Directory {
             // Ordinary numbers may continue behind those of pages.
             let known = known & !is_of_pages | is_of_pages & is_record;
             counted |= u64::from(known & group_mask(hits.slots, group)) << (LANES * group);
-            records.set(group, chunks.records(numbers));
+            records.set(group, record_bases.records(numbers));
         }
         if counted == u64::MAX {
             // The count itself is so short that the loop with a mask would cost a third of it.

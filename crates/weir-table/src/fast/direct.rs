@@ -152,7 +152,7 @@ impl Direct {
     }
 
     /// Inserts an entry. Readers see that at once.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) {
         let Some((key, old)) = self.find(arena, rule) else {
             return;
         };
@@ -179,7 +179,7 @@ impl Direct {
     }
 
     /// Removes an entry. Readers see that at once.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) {
         let Some((key, Some(old))) = self.find(arena, rule) else {
             return;
         };

@@ -82,7 +82,7 @@ impl ExactView {
             let differ = (0..n).fold(0, |d, w| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
-                // from `key_at`.
+                // from `first_key_word`.
                 d | unsafe { batch.key(w, slot) ^ word(record, self.first_key_word + w) }
             });
             let hit = (differ == 0) & (guessed & bit != 0);
@@ -97,7 +97,7 @@ impl ExactView {
             let found = self.buckets.find(hash(slot), |record| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
-                // from `key_at`.
+                // from `first_key_word`.
                 (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.first_key_word + w) })
             });
             if let Some(record) = found {
@@ -172,7 +172,7 @@ impl Exact {
     }
 
     /// Inserts an entry. True: readers need a new view.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let layout = arena.layout();
         let n = rule.value.len();
         let (hash, old) = self.find(arena, &rule.value);
@@ -196,11 +196,11 @@ impl Exact {
         // SAFETY: records in the buckets are of this arena and have its layout, with `n` key words
         // from `layout.key`.
         let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, layout.key + w) });
-        Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
+        Buckets::insert(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
     /// Removes an entry. Readers see that at once.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) {
         let (hash, Some(old)) = self.find(arena, &rule.value) else {
             return;
         };

@@ -118,7 +118,7 @@ pub(super) struct Directory {
     /// the number's chunk began there. So a record's address is one multiplication and addition,
     /// without splitting the number. (Indexing by the highest bit would need another instruction,
     /// which takes four times as long on some processors.)
-    starts: [AtomicPtr<AtomicU64>; 32],
+    bases: [AtomicPtr<AtomicU64>; 32],
 }
 
 impl Directory {
@@ -126,9 +126,9 @@ impl Directory {
     #[inline(always)]
     pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
         // SAFETY: it is not 0, as 0 was not given out.
-        let zeros = unsafe { NonZeroU32::new_unchecked(index) }.leading_zeros() as usize;
+        let leading_zeros = unsafe { NonZeroU32::new_unchecked(index) }.leading_zeros() as usize;
         // SAFETY: a number has 32 bits.
-        let start = unsafe { self.starts.get_unchecked(zeros) }.load(Ordering::Acquire);
+        let start = unsafe { self.bases.get_unchecked(leading_zeros) }.load(Ordering::Acquire);
         // SAFETY: the number was given out, so its chunk is there and holds it.
         unsafe { NonNull::new_unchecked(start.wrapping_add(index as usize * self.stride)) }
     }
@@ -136,8 +136,8 @@ impl Directory {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     /// The addresses from which [`Directory::record`] counts, indexed by leading zeros, and the
     /// words from one record to the next.
-    pub(super) fn starts(&self) -> (&[AtomicPtr<AtomicU64>; 32], usize) {
-        (&self.starts, self.stride)
+    pub(super) fn bases(&self) -> (&[AtomicPtr<AtomicU64>; 32], usize) {
+        (&self.bases, self.stride)
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -146,7 +146,7 @@ impl Directory {
         let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
         // Records in pages are always far apart, and exist only behind that many others.
         let number = number.clamp(1 << FIRST_CHUNK_LOG2, pages::MIN_RECORDS_BEFORE as usize) as u32;
-        let start = &self.starts[number.leading_zeros() as usize];
+        let start = &self.bases[number.leading_zeros() as usize];
         !start.load(Ordering::Relaxed).is_null()
     }
 
@@ -159,7 +159,7 @@ impl Directory {
             // SIMD lookups hold addresses as integers.
             chunk.start().as_ptr().expose_provenance();
             let start = chunk.start().as_ptr().wrapping_sub(first * self.stride);
-            self.starts[index.leading_zeros() as usize].store(start, Ordering::Release);
+            self.bases[index.leading_zeros() as usize].store(start, Ordering::Release);
             chunk
         });
     }
@@ -258,7 +258,7 @@ impl Arena {
         let directory = Directory {
             stride: layout.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
-            starts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
+            bases: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
         };
         Arena {
             layout,

@@ -51,7 +51,7 @@ impl Keys {
     }
 
     /// Compiles an entry into `rule`. False: it does not fit the table, and cannot match.
-    pub(super) fn compile(&self, entry: &Entry, rule: &mut Rule) -> bool {
+    pub(super) fn encode(&self, entry: &Entry, rule: &mut Rule) -> bool {
         if entry.matches.len() != self.fields.len() {
             return false;
         }

@@ -102,7 +102,7 @@ impl Scan {
         self.rules.iter().position(|(_, r, _)| r.handle == handle)
     }
 
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
         if let Some(at) = self.position(rule.handle) {
             arena.retire(self.rules.remove(at).2);
         }
@@ -110,7 +110,7 @@ impl Scan {
         self.rules.insert(at, (rule.rank, rule.clone(), rec));
     }
 
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let Some(at) = self.position(rule.handle) else {
             return false;
         };

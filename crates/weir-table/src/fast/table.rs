@@ -77,7 +77,7 @@ impl LookupHeader {
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
-    form: TableForm,
+    layout: TableLayout,
     header: LookupHeader,
     has_handles: bool,
     keeps_counts: bool,
@@ -133,7 +133,7 @@ impl FastTable {
         writer.min_capacity = entries;
         writer.begin_bulk(&self.header.epochs, 0);
         self.publish(&mut writer);
-        self.finish(&mut writer, false);
+        self.finish_update(&mut writer, false);
         drop(writer);
         self
     }
@@ -176,7 +176,7 @@ impl FastTable {
                 ),
                 epochs,
             },
-            form: TableForm {
+            layout: TableLayout {
                 keys: key_layout,
                 results: result_layout,
                 is_array: is_array(spec),
@@ -192,14 +192,14 @@ impl FastTable {
     /// The layout that compiled code relies on.
     #[must_use]
     #[inline]
-    pub fn form(&self) -> &TableForm {
-        &self.form
+    pub fn layout(&self) -> &TableLayout {
+        &self.layout
     }
 
     /// The layout of the key words.
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
-        &self.form.keys
+        &self.layout.keys
     }
 
     /// Whether the table counts hits itself; see [`FastTable::with_counts`].
@@ -218,7 +218,7 @@ impl FastTable {
     /// The layout of the result words.
     #[must_use]
     pub fn result_layout(&self) -> &ResultLayout {
-        &self.form.results
+        &self.layout.results
     }
 
     /// The epochs that readers register with.
@@ -257,7 +257,7 @@ impl FastTable {
 
     fn publish_default(&self, action: &ActionCall) {
         let header = &self.header;
-        let words = pack_default(&self.form.results, header.dimensions.record_words, action);
+        let words = pack_default(&self.layout.results, header.dimensions.record_words, action);
         let old = header.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
         let old = std::ptr::slice_from_raw_parts_mut(old, header.default_len());
         // SAFETY: `old` came from `Box::into_raw` of as many words and was unlinked by the swap,
@@ -295,7 +295,8 @@ impl FastTable {
         self.update_batch(|batch| batch.bulk_load(entries));
     }
 
-    fn finish(&self, writer: &mut Writer, needs_view: bool) {
+    /// Ends an update: publishes a view if readers need one, and recycles retired records.
+    fn finish_update(&self, writer: &mut Writer, needs_view: bool) {
         if needs_view {
             self.publish(writer);
         }
@@ -415,7 +416,7 @@ impl FastTable {
 /// The properties of a table that compiled code relies on: the layout of words, and which
 /// structures are possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableForm {
+pub struct TableLayout {
     /// The layout of keys.
     pub keys: KeyLayout,
     /// The layout of results.
@@ -426,11 +427,11 @@ pub struct TableForm {
     pub slot_shift: Option<u32>,
 }
 
-impl TableForm {
+impl TableLayout {
     /// The form of every table with this specification.
     #[must_use]
     pub fn new(spec: &TableSpec) -> Self {
-        TableForm {
+        TableLayout {
             keys: KeyLayout::new(spec),
             results: ResultLayout::new(spec),
             is_array: is_array(spec),
@@ -491,8 +492,8 @@ pub struct UpdateBatch<'a> {
 impl UpdateBatch<'_> {
     /// As [`FastTable::insert`].
     pub fn insert(&mut self, entry: &Entry) {
-        if self.writer.compile(&self.table.form.results, entry) {
-            let needs_view = self.writer.put(entry.last_hit_ns);
+        if self.writer.encode(&self.table.layout.results, entry) {
+            let needs_view = self.writer.insert_rule(entry.last_hit_ns);
             self.changed(needs_view);
         }
     }
@@ -500,10 +501,10 @@ impl UpdateBatch<'_> {
     /// As [`FastTable::remove`]. The entry's count is kept if an entry with the same handle is
     /// inserted in this batch.
     pub fn remove(&mut self, entry: &Entry) {
-        if self.writer.keys.compile(entry, &mut self.writer.rule) {
+        if self.writer.keys.encode(entry, &mut self.writer.rule) {
             let handle = entry.handle.get();
             let counted = self.writer.counted(handle);
-            let needs_view = self.writer.take();
+            let needs_view = self.writer.remove_rule();
             if counted != HitCount::default() && self.writer.structure.record_number(handle).is_none() {
                 self.removed.push((handle, counted));
             }
@@ -522,8 +523,8 @@ impl UpdateBatch<'_> {
         self.removed.extend(counted);
         self.writer.begin_bulk(&self.table.header.epochs, entries.size_hint().0);
         for entry in entries {
-            if self.writer.compile(&self.table.form.results, entry) {
-                self.writer.put(entry.last_hit_ns);
+            if self.writer.encode(&self.table.layout.results, entry) {
+                self.writer.insert_rule(entry.last_hit_ns);
             }
         }
         self.table.publish(self.writer);
@@ -550,7 +551,7 @@ impl Drop for UpdateBatch<'_> {
                 self.writer.arena.set_counted(number, counted.add(before));
             }
         }
-        self.table.finish(self.writer, self.needs_view);
+        self.table.finish_update(self.writer, self.needs_view);
     }
 }
 
@@ -703,7 +704,7 @@ impl<'a> TableView<'a> {
     /// For lookups of keys that [`TableView::prefetch`] was called with: nothing is prefetched
     /// twice.
     #[must_use]
-    pub fn prefetched(self) -> Self {
+    pub fn assume_prefetched(self) -> Self {
         TableView {
             is_prefetched: true,
             ..self
@@ -737,8 +738,8 @@ fn pack_default(layout: &ResultLayout, record_words: usize, action: &ActionCall)
 
 impl Writer {
     /// Fills `rule` and `result`.
-    fn compile(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
-        if !self.keys.compile(entry, &mut self.rule) {
+    fn encode(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
+        if !self.keys.encode(entry, &mut self.rule) {
             return false;
         }
         layout.pack_entry(entry.handle.get(), &entry.action, &mut self.result);
@@ -768,13 +769,13 @@ impl Writer {
     }
 
     /// Inserts the rule; true if readers need a new view.
-    fn put(&mut self, stamp: u64) -> bool {
+    fn insert_rule(&mut self, stamp: u64) -> bool {
         self.structure
-            .put(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
+            .insert_rule(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
     }
 
     /// Removes the rule; true if readers need a new view.
-    fn take(&mut self) -> bool {
-        self.structure.take(&mut self.arena, &self.rule)
+    fn remove_rule(&mut self) -> bool {
+        self.structure.remove_rule(&mut self.arena, &self.rule)
     }
 }

@@ -36,9 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
 /// Most groups.
-const GROUPS: usize = 256;
+const MAX_KEY_GROUPS: usize = 256;
 /// Most slots.
-const SLOTS: usize = 2048;
+const MAX_SLOTS: usize = 2048;
 /// The hash is multiplied by this factor, with the displacement in its upper bits. So another
 /// displacement changes nearly all bits that are used, the highest most.
 const DISPLACEMENT_FACTOR: u64 = 0x0037_79b9;
@@ -49,7 +49,7 @@ struct Array {
     slots: Zeroed<AtomicU64>,
     /// With `idle_timeout`.
     stamps: Option<Stamps>,
-    /// The displacement of each group; allocated for [`GROUPS`].
+    /// The displacement of each group; allocated for [`MAX_KEY_GROUPS`].
     displacements: Zeroed<AtomicU8>,
     groups: u32,
     packing: Packing,
@@ -77,7 +77,7 @@ impl Array {
         Array {
             slots: Zeroed::new(slots),
             stamps: stamps.then(|| Stamps::new(slots)),
-            displacements: Zeroed::new(GROUPS),
+            displacements: Zeroed::new(MAX_KEY_GROUPS),
             groups,
             packing,
             seed: Seed::random(),
@@ -96,7 +96,7 @@ impl Array {
 
     /// The slot of a hash whose group has this displacement.
     #[inline(always)]
-    fn place(&self, hash: u64, displacement: u8) -> usize {
+    fn slot_of_hash(&self, hash: u64, displacement: u8) -> usize {
         let mixed =
             (hash & 0xffff_ffff).wrapping_mul(u64::from(displacement) << DISPLACEMENT_SHIFT | DISPLACEMENT_FACTOR);
         scale(mixed >> 16, self.slots.len() as u64)
@@ -104,15 +104,15 @@ impl Array {
 
     /// The slot of a key.
     #[inline(always)]
-    fn place_of(&self, key: u64) -> usize {
+    fn slot_of_key(&self, key: u64) -> usize {
         let hash = self.seed.hash_word(key);
-        self.place(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
+        self.slot_of_hash(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
     }
 
     #[inline(always)]
-    fn stamp_hit(&self, place: usize, step: u32) {
+    fn stamp_hit(&self, slot_index: usize, step: u32) {
         if let Some(stamps) = &self.stamps {
-            stamps.record_hit(place, step);
+            stamps.record_hit(slot_index, step);
         }
     }
 
@@ -121,10 +121,10 @@ impl Array {
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
         loop {
             let moves = self.moves.load(Ordering::Acquire);
-            let place = self.place_of(key);
-            let slot = self.slots[place].load(Ordering::Acquire);
+            let slot_index = self.slot_of_key(key);
+            let slot = self.slots[slot_index].load(Ordering::Acquire);
             if slot & significant == needle {
-                return Some((slot, place));
+                return Some((slot, slot_index));
             }
             fence(Ordering::Acquire);
             if self.moves.load(Ordering::Relaxed) == moves {
@@ -156,11 +156,11 @@ impl Array {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_simd(batch) };
         }
-        self.one_by_one(*batch)
+        self.lookup_scalar(*batch)
     }
 
     #[inline(always)]
-    fn one_by_one(&self, batch: Batch<'_>) -> u64 {
+    fn lookup_scalar(&self, batch: Batch<'_>) -> u64 {
         if let Some(queue) = batch.queue {
             queue.prefetch_all();
         }
@@ -172,14 +172,14 @@ impl Array {
         each(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
-            let place = self.place_of(key);
-            let value = self.slots[place].load(Ordering::Relaxed);
+            let slot_index = self.slot_of_key(key);
+            let value = self.slots[slot_index].load(Ordering::Relaxed);
             let hit = value & significant == packing.needle(key);
             hits |= bit & ones(hit);
             // SAFETY: only active slots, and word 0 of results always exists.
             unsafe { batch.set_result(0, slot, if hit { packing.head(value) } else { default }) };
             if hit {
-                self.stamp_hit(place, now);
+                self.stamp_hit(slot_index, now);
             }
         });
         hits
@@ -197,11 +197,11 @@ impl Array {
         each(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             match self.find(unsafe { batch.key(0, slot) }) {
-                Some((value, place)) => {
+                Some((value, slot_index)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
                     unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                    self.stamp_hit(place, now);
+                    self.stamp_hit(slot_index, now);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
                 None => unsafe { batch.write_result(slot, batch.default) },

@@ -1,6 +1,6 @@
 //! The times of last hits, per slot of a displacement hash.
 
-use crate::fast::displacement::SLOTS;
+use crate::fast::displacement::MAX_SLOTS;
 use crate::fast::packing::{Newest, stamp_step};
 use crate::fast::zeroed::Zeroed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct Stamps {
     times: Zeroed<AtomicU32>,
-    /// A bit per slot; allocated for [`SLOTS`].
+    /// A bit per slot; allocated for [`MAX_SLOTS`].
     fresh: Zeroed<AtomicU8>,
     /// The step to which `fresh` refers.
     step: AtomicU64,
@@ -21,7 +21,7 @@ impl Stamps {
     pub(super) fn new(slots: usize) -> Self {
         Stamps {
             times: Zeroed::new(slots),
-            fresh: Zeroed::new(SLOTS / 8),
+            fresh: Zeroed::new(MAX_SLOTS / 8),
             step: AtomicU64::new(0),
             newest: Newest::default(),
         }

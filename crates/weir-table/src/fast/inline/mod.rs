@@ -220,7 +220,7 @@ impl<B: Bucket> Array<B> {
         if self.needs_prefetch() && !batch.is_prefetched {
             self.prefetch_buckets::<DENSE, STAMP>(active, &numbers);
         }
-        let mut places = [0u8; SLOTS];
+        let mut positions = [0u8; SLOTS];
         let mut hits = 0;
         each_of::<DENSE>(active, |slot, bit| {
             // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
@@ -228,13 +228,13 @@ impl<B: Bucket> Array<B> {
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             let hit = unsafe {
-                let (hit, place) = bucket.find::<C>(batch.key(0, slot));
-                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
-                if DATA && let Some(data) = bucket.data(place) {
+                let (hit, position) = bucket.find::<C>(batch.key(0, slot));
+                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(position) {
                     batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
                 if STAMP {
-                    places[slot & (SLOTS - 1)] = place as u8;
+                    positions[slot & (SLOTS - 1)] = position as u8;
                 }
                 hit
             };
@@ -252,12 +252,12 @@ impl<B: Bucket> Array<B> {
             each(active & !hits, |slot, _| unsafe {
                 batch.write_result(slot, batch.default)
             });
-            self.in_second::<DATA>(batch, active & !hits, &mut numbers, &mut places, &mut hits);
+            self.search_second::<DATA>(batch, active & !hits, &mut numbers, &mut positions, &mut hits);
         }
         if STAMP {
             each(hits, |slot, _| {
                 let slot = slot & (SLOTS - 1);
-                self.stamp_hit(numbers[slot] as usize, places[slot].into(), batch.now);
+                self.stamp_hit(numbers[slot] as usize, positions[slot].into(), batch.now);
             });
         }
         hits
@@ -265,12 +265,12 @@ impl<B: Bucket> Array<B> {
 
     /// Looks up the keys that missed in their first bucket.
     #[inline(always)]
-    fn in_second<const DATA: bool>(
+    fn search_second<const DATA: bool>(
         &self,
         batch: Batch<'_>,
         missed: u64,
         numbers: &mut [u32; SLOTS],
-        places: &mut [u8; SLOTS],
+        positions: &mut [u8; SLOTS],
         hits: &mut u64,
     ) {
         let mut second_mask = 0;
@@ -290,15 +290,15 @@ impl<B: Bucket> Array<B> {
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             unsafe {
-                let (hit, place) = bucket.find::<Portable>(batch.key(0, slot));
+                let (hit, position) = bucket.find::<Portable>(batch.key(0, slot));
                 if !hit {
                     return;
                 }
-                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
-                if DATA && let Some(data) = bucket.data(place) {
+                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(position) {
                     batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
-                places[slot & (SLOTS - 1)] = place as u8;
+                positions[slot & (SLOTS - 1)] = position as u8;
             }
             *hits |= bit;
         });
@@ -477,8 +477,8 @@ impl<B: Bucket> Inline<B> {
     }
 
     pub(super) fn stamp(&self, handle: u32) -> Option<u64> {
-        let place = self.place(*self.handles.as_ref()?.get(&handle)?)?;
-        Some(self.stamp_at(place))
+        let slot_index = self.find_slot(*self.handles.as_ref()?.get(&handle)?)?;
+        Some(self.stamp_at(slot_index))
     }
 
     fn stamp_at(&self, (bucket, slot): SlotIndex) -> u64 {
@@ -490,28 +490,28 @@ impl<B: Bucket> Inline<B> {
         self.array.bucket(bucket).head(slot)
     }
 
-    fn read(&self, place: SlotIndex) -> Option<Item> {
-        read(&self.array, place)
+    fn read(&self, slot_index: SlotIndex) -> Option<Item> {
+        read(&self.array, slot_index)
     }
 
     /// Writes a slot, so that readers see all of it or nothing.
-    fn write(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
+    fn write(&self, slot_index: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         self.array.seqlock.write_begin();
-        let written = self.write_slot(place, item);
+        let written = self.write_slot(slot_index, item);
         self.array.seqlock.write_end();
         written
     }
 
-    fn write_slot(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
+    fn write_slot(&self, slot_index: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         if item.head & HIT != 0 {
             let home = first(self.array.seed.hash_word(item.key), self.array.mask);
-            if home != place.0 {
+            if home != slot_index.0 {
                 let head = self.head((home, 0));
                 head.store(head.load(Ordering::Relaxed) | OVERFLOW, Ordering::Release);
             }
         }
-        let bucket = self.array.bucket(place.0);
-        let slot = bucket.head(place.1);
+        let bucket = self.array.bucket(slot_index.0);
+        let slot = bucket.head(slot_index.1);
         let head = slot.load(Ordering::Relaxed);
         let (version, overflow) = (head & VERSION, head & OVERFLOW);
         let next = version + 2 * WRITING;
@@ -521,11 +521,11 @@ impl<B: Bucket> Inline<B> {
         }
         slot.store(version | overflow | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
-        bucket.key(place.1).store(item.key, Ordering::Relaxed);
-        if let Some(data) = bucket.data(place.1) {
+        bucket.key(slot_index.1).store(item.key, Ordering::Relaxed);
+        if let Some(data) = bucket.data(slot_index.1) {
             data.store(item.data, Ordering::Relaxed);
         }
-        if let Some(stamp) = self.array.stamp(place.0, place.1) {
+        if let Some(stamp) = self.array.stamp(slot_index.0, slot_index.1) {
             stamp.store(item.stamp, Ordering::Relaxed);
         }
         slot.store(next | overflow | item.head, Ordering::Release);
@@ -537,16 +537,16 @@ impl<B: Bucket> Inline<B> {
         [first(hash, self.array.mask), second(hash, self.array.mask)]
     }
 
-    fn place(&self, key: u64) -> Option<SlotIndex> {
-        let mut places = self
+    fn find_slot(&self, key: u64) -> Option<SlotIndex> {
+        let mut slot_indices = self
             .homes(key)
             .into_iter()
             .flat_map(|b| (0..B::SLOTS).map(move |s| (b, s)));
-        places.find(|p| self.read(*p).is_some_and(|i| i.key == key))
+        slot_indices.find(|p| self.read(*p).is_some_and(|i| i.key == key))
     }
 
     /// Inserts an entry. True: readers need the new view.
-    pub(super) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let item = Item {
             head: result[0],
             key: rule.value[0],
@@ -556,13 +556,13 @@ impl<B: Bucket> Inline<B> {
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, item.key);
         }
-        if let Some(place) = self.place(item.key) {
-            let stamp = self.stamp_at(place).max(stamp);
-            if self.write(place, Item { stamp, ..item }).is_ok() {
+        if let Some(slot_index) = self.find_slot(item.key) {
+            let stamp = self.stamp_at(slot_index).max(stamp);
+            if self.write(slot_index, Item { stamp, ..item }).is_ok() {
                 return false;
             }
             self.rebuild(self.array.mask + 1);
-            self.put(rule, result, stamp);
+            self.insert_rule(rule, result, stamp);
             return true;
         }
         self.entries += 1;
@@ -594,48 +594,48 @@ impl<B: Bucket> Inline<B> {
     }
 
     /// Removes an entry. True: readers need the new view.
-    pub(super) fn take(&mut self, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, rule: &Rule) -> bool {
         let key = rule.value[0];
-        let Some(place) = self.place(key) else {
+        let Some(slot_index) = self.find_slot(key) else {
             return false;
         };
-        if self.head(place).load(Ordering::Relaxed) as u32 != rule.handle {
+        if self.head(slot_index).load(Ordering::Relaxed) as u32 != rule.handle {
             return false;
         }
         if let Some(handles) = &mut self.handles {
             handles.remove(&rule.handle);
         }
         self.entries -= 1;
-        if self.clear(place).is_ok() {
+        if self.clear(slot_index).is_ok() {
             return false;
         }
         self.rebuild(self.array.mask + 1);
-        if let Some(place) = self.place(key) {
-            let _ = self.clear(place);
+        if let Some(slot_index) = self.find_slot(key) {
+            let _ = self.clear(slot_index);
         }
         true
     }
 
-    fn clear(&self, place: SlotIndex) -> Result<(), WriteFailed> {
+    fn clear(&self, slot_index: SlotIndex) -> Result<(), WriteFailed> {
         let free = Item {
             head: 0,
-            key: self.array.free_key(place.0),
+            key: self.array.free_key(slot_index.0),
             data: 0,
             stamp: 0,
         };
-        self.write(place, free)
+        self.write(slot_index, free)
     }
 
     /// Inserts a new key, and moves others if necessary.
     fn add(&self, item: Item) -> Result<(), WriteFailed> {
         let homes = self.homes(item.key);
-        let is_free = |place| self.read(place).is_none();
-        if let Some(place) = cuckoo::free(homes, B::SLOTS, is_free) {
-            return self.write(place, item);
+        let is_free = |slot_index| self.read(slot_index).is_none();
+        if let Some(slot_index) = cuckoo::free(homes, B::SLOTS, is_free) {
+            return self.write(slot_index, item);
         }
-        let other = |place: SlotIndex| {
-            let homes = self.read(place).map_or([place.0; 2], |i| self.homes(i.key));
-            homes[usize::from(homes[0] == place.0)]
+        let other = |slot_index: SlotIndex| {
+            let homes = self.read(slot_index).map_or([slot_index.0; 2], |i| self.homes(i.key));
+            homes[usize::from(homes[0] == slot_index.0)]
         };
         let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(WriteFailed)?;
         for step in path.windows(2) {
@@ -652,9 +652,9 @@ impl<B: Bucket> Inline<B> {
         'larger: loop {
             let new = Arc::new(Array::new(buckets, self.handles.is_some()));
             let old = std::mem::replace(&mut self.array, new);
-            for place in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
-                let Some(item) = read(&old, place) else { continue };
-                if self.place(item.key).is_none() && self.add(item).is_err() {
+            for slot_index in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
+                let Some(item) = read(&old, slot_index) else { continue };
+                if self.find_slot(item.key).is_none() && self.add(item).is_err() {
                     self.array = old;
                     buckets *= 2;
                     continue 'larger;
@@ -665,13 +665,15 @@ impl<B: Bucket> Inline<B> {
     }
 }
 
-fn read<B: Bucket>(array: &Array<B>, place: SlotIndex) -> Option<Item> {
-    let bucket = array.bucket(place.0);
-    let head = bucket.head(place.1).load(Ordering::Relaxed);
+fn read<B: Bucket>(array: &Array<B>, slot_index: SlotIndex) -> Option<Item> {
+    let bucket = array.bucket(slot_index.0);
+    let head = bucket.head(slot_index.1).load(Ordering::Relaxed);
     (head & HIT != 0).then(|| Item {
         head: head & RESULT,
-        key: bucket.key(place.1).load(Ordering::Relaxed),
-        data: bucket.data(place.1).map_or(0, |d| d.load(Ordering::Relaxed)),
-        stamp: array.stamp(place.0, place.1).map_or(0, |s| s.load(Ordering::Relaxed)),
+        key: bucket.key(slot_index.1).load(Ordering::Relaxed),
+        data: bucket.data(slot_index.1).map_or(0, |d| d.load(Ordering::Relaxed)),
+        stamp: array
+            .stamp(slot_index.0, slot_index.1)
+            .map_or(0, |s| s.load(Ordering::Relaxed)),
     })
 }

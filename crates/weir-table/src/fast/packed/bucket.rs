@@ -121,7 +121,7 @@ unsafe impl Bucket for Stamped {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 /// A bit per slot of a bucket.
-pub(super) const fn places<B: Bucket>() -> u8 {
+pub(super) const fn slot_mask<B: Bucket>() -> u8 {
     u8::MAX >> (WORDS - B::SLOT_COUNT)
 }
 
@@ -159,8 +159,8 @@ impl Search for Portable {
     #[inline(always)]
     fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
-        (0..B::SLOT_COUNT).fold(0, |places, slot| {
-            places | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
+        (0..B::SLOT_COUNT).fold(0, |positions, slot| {
+            positions | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
         })
     }
 
@@ -190,7 +190,7 @@ impl Search for Avx2 {
                 _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
             }
         };
-        let equal = (half(0) | half(WORDS / 2) << (WORDS / 2)) & places::<B>();
+        let equal = (half(0) | half(WORDS / 2) << (WORDS / 2)) & slot_mask::<B>();
         (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
     }
 
@@ -252,7 +252,7 @@ impl Search for Avx512 {
         unsafe {
             let slots = _mm512_load_si512((&raw const *bucket).cast());
             let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
-            let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needle as i64));
+            let equal = _mm512_mask_cmpeq_epi64_mask(slot_mask::<B>(), keys, _mm512_set1_epi64(needle as i64));
             // Compressing moves the slot to the front; much faster than computing its number and
             // loading it.
             let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
@@ -296,10 +296,10 @@ mod tests {
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
         };
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
-        for (stamp, places) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
+        for (stamp, positions) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
             assert_eq!(
                 S::hit_at(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
-                places
+                positions
             );
         }
         check_bucket::<S, _>(&stamped, significant);
@@ -319,8 +319,11 @@ mod tests {
         for i in 0..B::SLOT_COUNT {
             let needle = (i as u64) << 4 | 1;
             let expected = bucket.slot(i).load(Ordering::Relaxed);
-            let (found, place) = S::find(bucket, needle, significant);
-            assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
+            let (found, position) = S::find(bucket, needle, significant);
+            assert_eq!(
+                (found & significant == needle, position),
+                (i != 3, u8::from(i != 3) << i)
+            );
             assert!(i == 3 || found == expected);
             assert_eq!(bucket.scan(needle, significant), (i != 3).then_some((expected, i)));
         }

@@ -6,7 +6,7 @@
 
 use crate::fast::batch::{Batch, SLOTS, each, ones};
 use crate::fast::mem::prefetch;
-use crate::fast::packed::bucket::{Bucket, first_bit, places};
+use crate::fast::packed::bucket::{Bucket, first_bit, slot_mask};
 use crate::fast::packed::{Array, Avx512, Search, second};
 use crate::fast::packing::step;
 use crate::fast::simd::{LANES, PackedSlots, SlotWords, group_mask, hash};
@@ -162,7 +162,7 @@ impl<B: Bucket> Array<B> {
         static ALL: AtomicU32 = AtomicU32::new(u32::MAX);
         // SAFETY: a bucket is as long as a vector, and aligned like one; see `find_simd`.
         let slots = unsafe { _mm512_load_si512((&raw const *self.bucket(number)).cast()) };
-        let is_full = _mm512_mask_testn_epi64_mask(places::<B>(), slots, slots) == 0;
+        let is_full = _mm512_mask_testn_epi64_mask(slot_mask::<B>(), slots, slots) == 0;
         let bits = select_unpredictable(is_full, &ALL, self.overflow_bits(number));
         bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
     }
@@ -193,12 +193,12 @@ impl<B: Bucket> Array<B> {
         let mut hits = 0;
         each(second_mask, |slot, bit| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
-            let (value, place) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
-            if place != 0 {
+            let (value, position) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
+            if position != 0 {
                 hits |= bit;
                 // SAFETY: only active slots, and word 0 always exists.
                 unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                self.stamp_hit(number, first_bit(place), now);
+                self.stamp_hit(number, first_bit(position), now);
             }
         });
         hits
@@ -232,8 +232,8 @@ unsafe fn find_simd<B: Bucket>(
         // SAFETY: the address is of a bucket, which is aligned. Aligned words are never read half,
         // and the caller validates the seqlock before it uses what was read.
         let bucket = unsafe { _mm512_load_si512(buckets[i] as *const __m512i) };
-        let keys = constants.entries.keys_of(bucket);
-        let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
+        let keys = constants.entries.key_bits(bucket);
+        let equal = _mm512_mask_cmpeq_epi64_mask(slot_mask::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
         if B::STAMPS {
             found[i] = equal;
         }
