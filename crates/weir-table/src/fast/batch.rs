@@ -14,6 +14,7 @@ pub(super) const SLOTS: usize = 64;
 /// wait for the first.
 #[derive(Debug, Clone)]
 pub struct PrefetchQueue {
+    /// The queued addresses, in the first `count` elements.
     addresses: [usize; SLOTS],
     count: usize,
 }
@@ -45,6 +46,7 @@ impl PrefetchQueue {
         }
     }
 
+    /// Whether the queue is empty.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
@@ -97,17 +99,22 @@ pub(super) struct Batch<'a> {
     pub(super) default: NonNull<AtomicU64>,
     /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
+    /// The time of the lookup in nanoseconds, which becomes the stamp of entries that are hit.
     pub(super) now: u64,
+    /// Ties the raw pointers to the lifetimes of the arrays.
     borrow: PhantomData<(&'a [u64], *mut u64, &'a [AtomicU64])>,
 }
 
 /// The sizes that are the same for all lookups of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dimensions {
+    /// Words of a key.
     pub(super) key_words: usize,
+    /// Words of a result.
     pub(super) result_words: usize,
     /// Words of a record. The default result has as many, or one more so that words come in pairs.
     pub(super) record_words: usize,
+    /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
 }
 

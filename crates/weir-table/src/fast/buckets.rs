@@ -14,13 +14,16 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
+/// Slots of a bucket.
 const SLOTS: usize = 7;
 /// The upper bit of each tag.
 const TOPS: u64 = 0x0080_8080_8080_8080;
+/// The lowest bit of each tag.
 const ONES: u64 = 0x0001_0101_0101_0101;
 /// The uppermost byte counts records that are in their second bucket; a saturated count stays.
 const OVERFLOW: u32 = 56;
 
+/// A cache line of seven slots, each a tag and a pointer.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Bucket {
@@ -54,6 +57,7 @@ pub(super) struct Buckets {
 #[derive(Debug)]
 pub(super) struct Full;
 
+/// The tag of a hash: its upper seven bits, and the upper bit of the byte, which is set.
 fn tag(hash: u64) -> u64 {
     hash >> 57 | 0x80
 }
@@ -126,12 +130,14 @@ impl Buckets {
         self.buckets.bytes()
     }
 
+    /// A bucket; the number is taken modulo the count.
     #[inline(always)]
     fn bucket(&self, number: usize) -> &Bucket {
         // SAFETY: there are `mask + 1` buckets.
         unsafe { self.buckets.get_unchecked(number & self.mask) }
     }
 
+    /// Prefetches the first bucket of a hash.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch(self.bucket(first(hash, self.mask)));
@@ -166,6 +172,8 @@ impl Buckets {
         }
     }
 
+    /// Searches one bucket. Returns the record, if found. Else the second value is the bucket's
+    /// overflow count.
     #[inline(always)]
     fn find_in(
         &self,
@@ -189,12 +197,14 @@ impl Buckets {
 
     // ------------------------------------------------------------------------------------- writer
 
+    /// The record in a slot, unless the slot is free.
     fn occupant(&self, (bucket, position): SlotIndex) -> Option<NonNull<AtomicU64>> {
         let bucket = self.bucket(bucket);
         let used = bucket.tags.load(Ordering::Relaxed) >> (8 * position) & 0xff != 0;
         NonNull::new(bucket.records[position].load(Ordering::Relaxed)).filter(|_| used)
     }
 
+    /// Stores a record in a free slot: the pointer first, then the tag, which publishes it.
     fn fill(&self, (bucket, position): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), true);
@@ -205,6 +215,7 @@ impl Buckets {
         bucket.tags.store(tags | tag(hash) << (8 * position), Ordering::Release);
     }
 
+    /// Frees a slot.
     fn clear(&self, (bucket, position): SlotIndex, hash: u64) {
         let tags = &self.bucket(bucket).tags;
         tags.store(
@@ -228,10 +239,12 @@ impl Buckets {
         tags.store(after, Ordering::Release);
     }
 
+    /// The home buckets of a hash.
     fn homes(&self, hash: u64) -> [usize; 2] {
         [first(hash, self.mask), second(hash, self.mask)]
     }
 
+    /// All slots of a hash's home buckets.
     fn slot_indices(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
         self.homes(hash)
             .into_iter()
@@ -272,6 +285,7 @@ impl Buckets {
         Ok(())
     }
 
+    /// The slot of a record with this hash.
     fn slot_of_record(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
         self.slot_indices(hash).find(|p| self.occupant(*p) == Some(record))
     }
@@ -283,6 +297,7 @@ impl Buckets {
         }
     }
 
+    /// Removes a record with this hash, if it is there.
     pub(super) fn remove(&self, hash: u64, record: NonNull<AtomicU64>) {
         if let Some(slot_index) = self.slot_of_record(hash, record) {
             self.clear(slot_index, hash);

@@ -16,8 +16,11 @@ use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, has_simd};
 /// in `slots`.
 #[derive(Clone, Copy)]
 pub(super) struct Hits<'a> {
+    /// Heads of results, by slot, with record numbers in place of handles.
     pub(super) heads: &'a [u64; SLOTS],
+    /// Lengths of packets in bytes, by slot.
     pub(super) bytes: &'a [u64; SLOTS],
+    /// The slots to count.
     pub(super) slots: u64,
 }
 

@@ -161,6 +161,7 @@ impl Exact {
         }
     }
 
+    /// The hash of a key, and its record if it is there.
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
         let hash = self.seed.hash_words(key.len(), |w| key[w]);
         let at = arena.layout().key;

@@ -119,6 +119,7 @@ impl Packer {
         slot
     }
 
+    /// Words used so far.
     fn words(&self) -> usize {
         self.word + usize::from(self.bit > 0)
     }

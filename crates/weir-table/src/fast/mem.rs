@@ -47,6 +47,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 /// is published and never afterwards, except for the stamp and the hit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
+    /// The first word.
     pub(super) words: NonNull<AtomicU64>,
     /// Its number in the arena, never 0.
     pub(super) index: u32,
@@ -106,12 +107,14 @@ impl RecordLayout {
 
 /// log2 of the number of records in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 4;
+/// The number of chunks that hold all 32-bit numbers.
 const CHUNKS: usize = (32 - FIRST_CHUNK_LOG2) as usize;
 
 /// The addresses of the arena's chunks, by which readers find records by number. Chunk `k` holds
 /// the numbers from `16 << k` to `32 << k`.
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// Words from one record to the next.
     stride: usize,
     chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
     /// Indexed by the leading zeros of a record's number: the address that record 0 would have if
@@ -168,9 +171,11 @@ impl Directory {
 /// Numbers of things that can be reused once readers have passed their retirement.
 #[derive(Debug)]
 pub(super) struct Recycler {
+    /// Numbers that no reader can access any more.
     free: Vec<u32>,
     /// Retired, but perhaps not yet unpublished.
     pending: Vec<u32>,
+    /// Retired numbers by epoch: they are free when readers have passed it.
     limbo: VecDeque<(u64, Vec<u32>)>,
     epochs: Arc<Epochs>,
 }
@@ -189,6 +194,7 @@ impl Recycler {
         &self.epochs
     }
 
+    /// A free number, if there is one.
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.free.pop()
     }
@@ -228,6 +234,7 @@ impl Recycler {
 pub(super) struct Arena {
     layout: RecordLayout,
     directory: Arc<Directory>,
+    /// The next record number that was never used.
     next: u32,
     recycler: Recycler,
     /// The free records in pages, if the arena has pages.
@@ -238,11 +245,14 @@ pub(super) struct Arena {
 /// and all in pages. Each refers to memory of the arena that holds a record and nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct AllocatedNumbers {
+    /// Numbers outside of pages.
     pub(super) ordinary: Range<u32>,
+    /// Numbers in pages, if the arena has pages.
     pub(super) in_pages: Option<PageNumbers>,
 }
 
 impl AllocatedNumbers {
+    /// Whether the number is that of a record's memory.
     #[inline]
     pub(super) fn contains(&self, number: u32) -> bool {
         // Ordinary numbers may continue behind those of pages.
@@ -307,6 +317,7 @@ impl Arena {
         numbers.contains(number).then(place)
     }
 
+    /// The numbers that have been allocated.
     fn allocated(&self) -> AllocatedNumbers {
         AllocatedNumbers {
             ordinary: 1 << FIRST_CHUNK_LOG2..self.next,
@@ -371,6 +382,7 @@ impl Arena {
         Some(rec)
     }
 
+    /// Writes result, stamp and key into a record that is not published.
     fn fill(&self, rec: Record, result: &[u64], key: &[u64], stamp: u64) {
         let layout = self.layout;
         for (i, word) in result.iter().take(layout.result).enumerate() {

@@ -140,6 +140,7 @@ impl FreeInPages {
         self.words[(record / u64::BITS) as usize] |= 1 << (record % u64::BITS);
     }
 
+    /// The record numbers in pages.
     pub(super) fn numbers(&self) -> PageNumbers {
         self.numbers
     }

@@ -123,6 +123,7 @@ pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
 
 /// The constants by which slots that pack key and result into a word are compared and unpacked.
 pub(super) struct PackedSlots {
+    /// [`Packing::significant`].
     significant: __m512i,
     shift: __m128i,
     default: __m512i,
@@ -207,6 +208,7 @@ pub(super) unsafe fn pairs_at<const OFFSET: u64>(addresses: &[u64; LANES]) -> [_
     [_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)]
 }
 
+/// Concatenates four vectors of 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
 fn concat_quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
@@ -240,6 +242,7 @@ impl SlotWords {
         }
     }
 
+    /// Stores the words of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn set(&mut self, group: usize, words: __m512i) {
@@ -248,6 +251,7 @@ impl SlotWords {
         unsafe { _mm512_storeu_epi64(to.as_mut_ptr().cast(), words) };
     }
 
+    /// Loads the words of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn get(&self, group: usize) -> __m512i {
@@ -308,6 +312,7 @@ unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(batch: &Batch<
 /// [`Directory::bases`].
 pub(super) struct RecordBases {
     bases: [__m512i; 4],
+    /// Bytes from one record to the next.
     stride_bytes: __m512i,
 }
 

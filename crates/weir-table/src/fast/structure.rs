@@ -47,6 +47,7 @@ pub(super) enum Plan {
     Packed(Packing),
     /// Exact keys of one word, results of two.
     Inline,
+    /// Other exact keys.
     Exact,
     /// One LPM key of `width` bits, 1 to 32.
     Lpm {
@@ -55,6 +56,7 @@ pub(super) enum Plan {
         /// may lie in pages.
         paged: bool,
     },
+    /// Keys with masks or ranges, wider LPM keys, and LPM beside other keys.
     General,
 }
 
@@ -240,6 +242,7 @@ impl StructureView {
         self.dispatch_lookup::<Avx2>(batch)
     }
 
+    /// Looks the vector up with the comparisons `C`.
     #[inline(always)]
     fn dispatch_lookup<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
@@ -286,12 +289,14 @@ impl StructureView {
         self.dispatch_prefetch(active, keys, queue);
     }
 
+    /// [`StructureView::dispatch_prefetch`], compiled for AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
     fn prefetch_avx512(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         self.dispatch_prefetch(active, keys, queue);
     }
 
+    /// Prefetches or queues the lines for these keys.
     #[inline(always)]
     fn dispatch_prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         if let StructureView::Dir(_) = self {

@@ -20,12 +20,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_ir::ActionCall;
 
+/// The state that only writers use, locked by [`FastTable::writer`].
 #[derive(Debug)]
 struct Writer {
+    /// The records of entries.
     arena: Arena,
+    /// The writer's side of the current structure.
     structure: Structure,
+    /// Encodes entries to rules.
     keys: Keys,
     plan: Plan,
+    /// The layout of the arena's records.
     record: RecordLayout,
     /// Buffers, kept for their memory.
     rule: Rule,
@@ -59,6 +64,7 @@ impl HitCount {
 #[repr(align(64))]
 struct LookupHeader {
     dimensions: Dimensions,
+    /// The structure that readers use; it is owned and never null.
     structure: AtomicPtr<StructureView>,
     /// The first of [`default_len`] words.
     default: AtomicPtr<AtomicU64>,
@@ -69,6 +75,7 @@ struct LookupHeader {
 const _: () = assert!(size_of::<LookupHeader>() == 64);
 
 impl LookupHeader {
+    /// Words of the default result.
     fn default_len(&self) -> usize {
         default_len(self.dimensions.record_words)
     }
@@ -79,8 +86,11 @@ impl LookupHeader {
 pub struct FastTable {
     layout: TableLayout,
     header: LookupHeader,
+    /// See [`FastTable::has_handles`].
     has_handles: bool,
+    /// See [`FastTable::keeps_counts`].
     keeps_counts: bool,
+    /// The number of entries, so that it can be read without the lock.
     entries: AtomicUsize,
     writer: Mutex<Writer>,
 }
@@ -138,6 +148,7 @@ impl FastTable {
         self
     }
 
+    /// An empty table with the structure of `plan`.
     fn planned(
         spec: &TableSpec,
         plan: Plan,
@@ -255,6 +266,7 @@ impl FastTable {
         self.update_batch(|batch| batch.set_default(action));
     }
 
+    /// Publishes a new default result, and retires the old one.
     fn publish_default(&self, action: &ActionCall) {
         let header = &self.header;
         let words = pack_default(&self.layout.results, header.dimensions.record_words, action);
@@ -304,6 +316,7 @@ impl FastTable {
         self.entries.store(writer.structure.len(), Ordering::Relaxed);
     }
 
+    /// Publishes a new view of the structure, and retires the old one.
     fn publish(&self, writer: &mut Writer) {
         let view = Box::into_raw(Box::new(writer.structure.view(&mut writer.arena)));
         let old = self.header.structure.swap(view, Ordering::AcqRel);
@@ -312,6 +325,7 @@ impl FastTable {
         self.header.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
+    /// Locks the writer.
     fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -579,6 +593,7 @@ pub struct TableView<'a> {
     dimensions: Dimensions,
     structure: &'a StructureView,
     default: &'a [AtomicU64],
+    /// Whether the lines for the keys were prefetched.
     is_prefetched: bool,
 }
 
@@ -746,6 +761,7 @@ impl Writer {
         true
     }
 
+    /// Replaces arena and structure by empty ones for about `expected` entries.
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
         let expected = expected.max(self.min_capacity);
@@ -753,6 +769,7 @@ impl Writer {
         self.structure.defer();
     }
 
+    /// The hits counted for an entry.
     fn counted(&self, handle: u32) -> HitCount {
         let number = self.structure.record_number(handle);
         number.map_or(HitCount::default(), |number| self.arena.counted(number))

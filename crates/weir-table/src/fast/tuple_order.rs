@@ -9,8 +9,8 @@ use crate::fast::buckets::Buckets;
 use crate::fast::rule::RankWords;
 use std::sync::Arc;
 
-/// Tuples per chunk: a chunk of twice as many is split, and neighbours that have no more together
-/// are merged.
+/// Tuples per chunk. A chunk of twice as many is split. Neighbours that together have no more are
+/// merged.
 const TUPLES_PER_CHUNK: usize = 64;
 
 /// Readers' view of a tuple.
@@ -18,6 +18,7 @@ const TUPLES_PER_CHUNK: usize = 64;
 pub(super) struct TupleView {
     /// The highest rank of its rules.
     pub best_rank: RankWords,
+    /// Its hash table.
     pub buckets: Arc<Buckets>,
 }
 
@@ -34,6 +35,7 @@ pub(super) struct Chunk {
 /// is changed (copy on write).
 #[derive(Debug, Clone, Default)]
 pub(super) struct TupleOrder {
+    /// Never empty chunks, by falling rank.
     chunks: Vec<Arc<Chunk>>,
 }
 
@@ -44,10 +46,12 @@ impl Chunk {
         self.views.iter().zip(self.masks.chunks_exact(key_words))
     }
 
+    /// The best rank of its last tuple.
     fn lowest_rank(&self) -> RankWords {
         self.views.last().map_or((0, 0), |v| v.best_rank)
     }
 
+    /// The index of the first tuple whose best rank is not above this.
     fn position(&self, best_rank: RankWords) -> usize {
         self.views.partition_point(|v| v.best_rank > best_rank)
     }

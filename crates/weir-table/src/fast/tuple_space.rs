@@ -22,9 +22,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tuples larger than this are prefetched first.
+/// Tuples whose hash table has more bytes are prefetched first.
 const PREFETCH_MIN_BYTES: usize = 64 << 10;
-/// Fewer keys than this are hashed one by one.
+/// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
 
 /// Words of a record behind the key: the rank (two words), then the number of the next record in
@@ -37,16 +37,23 @@ pub(super) const EXTRA: usize = 3;
 pub(super) struct TupleSpaceView {
     order: TupleOrder,
     seed: Seed,
+    /// The first key word of a record.
     first_key_word: usize,
+    /// The first rank word of a record.
     rank_word: usize,
+    /// The range keys, which are compared along a chain.
     ranges: Arc<[FieldSlot]>,
+    /// Finds records by number, and keeps them alive.
     directory: Arc<Directory>,
 }
 
 /// The best match per slot so far.
 struct Best {
+    /// The record of the match, or the default.
     records: [NonNull<AtomicU64>; SLOTS],
+    /// The rank of the match.
     ranks: [RankWords; SLOTS],
+    /// The slots with a match.
     found: u64,
 }
 
@@ -185,11 +192,13 @@ impl TupleSpaceView {
     }
 }
 
+/// The rules with one mask.
 #[derive(Debug)]
 struct Tuple {
     buckets: Arc<Buckets>,
     /// Number of chains, not of rules.
     keys: usize,
+    /// The ranks of all its rules.
     ranks: BTreeSet<RankWords>,
     /// The best rank in readers' view; `None`: the tuple is not in it.
     published: Option<RankWords>,
@@ -200,7 +209,9 @@ struct Tuple {
 pub(super) struct TupleSpace {
     keys: Keys,
     seed: Seed,
+    /// Tuples by mask.
     tuples: FxHashMap<Box<[u64]>, Tuple>,
+    /// The order that the next view has.
     order: TupleOrder,
     entries: usize,
     /// Record numbers by handle, with `idle_timeout`.
@@ -226,6 +237,7 @@ fn next(arena: &Arena, rec: Record) -> Option<Record> {
     (number != 0).then(|| arena.get(number))
 }
 
+/// Sets the next record of a chain.
 fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
     let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
     arena
@@ -233,6 +245,7 @@ fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
         .store(value, Ordering::Release);
 }
 
+/// The rank of a record's rule.
 fn rank(arena: &Arena, rec: Record) -> RankWords {
     let at = arena.layout().extra;
     (
@@ -241,6 +254,7 @@ fn rank(arena: &Arena, rec: Record) -> RankWords {
     )
 }
 
+/// The handle of a record's entry.
 fn handle(arena: &Arena, rec: Record) -> u32 {
     arena.word(rec, 0).load(Ordering::Relaxed) as u32
 }
@@ -272,6 +286,7 @@ impl TupleSpace {
         Some(arena.stamp(arena.get(number)))
     }
 
+    /// The hash of a rule's value.
     fn hash(&self, rule: &Rule) -> u64 {
         let words = rule.value.iter().enumerate();
         let terms = words.fold(0, |sum: u64, (w, v)| sum.wrapping_add(self.seed.term(w, *v)));
@@ -345,6 +360,7 @@ impl TupleSpace {
         None
     }
 
+    /// Adds a record to its tuple. True: readers need a new view.
     fn link(&mut self, arena: &Arena, rule: &Rule, rec: Record) -> bool {
         self.entries += 1;
         let hash = self.hash(rule);
@@ -420,6 +436,7 @@ impl TupleSpace {
         self.unlink(arena, rule, rec)
     }
 
+    /// Removes a record from its tuple. True: readers need a new view.
     fn unlink(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
         let hash = self.hash(rule);
         let Some(tuple) = self.tuples.get(rule.mask.as_slice()) else {

@@ -1,8 +1,8 @@
 //! A displacement hash for few exact keys that fit one word together with their results. Each key
 //! has a slot of its own, so a lookup reads exactly one slot.
 //!
-//! A slot is an entry, see [`Packing`]. A hash selects a key's group, of four keys on average. The
-//! hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
+//! A slot is an entry, see [`Packing`]. A hash selects a key's *group*, of four keys on average.
+//! The hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
 //! displacements such that all keys of a group get free slots. If none does, it builds a new array
 //! with another seed, and places the largest groups first. So nothing is searched, and a key that
 //! is not in its slot is missing.
@@ -35,25 +35,30 @@ use stamps::Stamps;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// Most groups.
+/// The most groups of keys.
 const MAX_KEY_GROUPS: usize = 256;
-/// Most slots.
+/// The most slots of an array.
 const MAX_SLOTS: usize = 2048;
 /// The hash is multiplied by this factor, with the displacement in its upper bits. So another
 /// displacement changes nearly all bits that are used, the highest most.
 const DISPLACEMENT_FACTOR: u64 = 0x0037_79b9;
+/// The bit of the factor at which the displacement begins.
 const DISPLACEMENT_SHIFT: u32 = 24;
 
+/// The hash table, shared by readers and the writer.
 #[derive(Debug)]
 struct Array {
+    /// The entries, see [`Packing`]; 0 where a slot is free.
     slots: Zeroed<AtomicU64>,
     /// With `idle_timeout`.
     stamps: Option<Stamps>,
     /// The displacement of each group; allocated for [`MAX_KEY_GROUPS`].
     displacements: Zeroed<AtomicU8>,
+    /// The number of key groups in use.
     groups: u32,
     packing: Packing,
     seed: Seed,
+    /// Odd while the writer changes slots, so that optimistic lookups retry.
     seqlock: SeqLock,
     /// Counts moves of groups to other slots.
     moves: AtomicU64,
@@ -109,6 +114,7 @@ impl Array {
         self.slot_of_hash(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
     }
 
+    /// Stamps a slot that was hit, with `idle_timeout`.
     #[inline(always)]
     fn stamp_hit(&self, slot_index: usize, step: u32) {
         if let Some(stamps) = &self.stamps {
@@ -159,6 +165,7 @@ impl Array {
         self.lookup_scalar(*batch)
     }
 
+    /// [`Array::optimistic`] without SIMD.
     #[inline(always)]
     fn lookup_scalar(&self, batch: Batch<'_>) -> u64 {
         if let Some(queue) = batch.queue {
@@ -212,6 +219,7 @@ impl Array {
 }
 
 impl DisplacementView {
+    /// Whether lookups use AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
     pub(super) fn uses_simd(&self) -> bool {

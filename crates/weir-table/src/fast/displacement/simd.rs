@@ -151,6 +151,7 @@ impl Constants {
 }
 
 impl Bytes {
+    /// Loads the first 256 bytes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn of(bytes: &[AtomicU8]) -> Self {

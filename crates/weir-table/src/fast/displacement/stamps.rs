@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// already, so that most hits need no store.
 #[derive(Debug)]
 pub(super) struct Stamps {
+    /// The step of each slot's last hit, modulo 2^32.
     times: Zeroed<AtomicU32>,
     /// A bit per slot; allocated for [`MAX_SLOTS`].
     fresh: Zeroed<AtomicU8>,
     /// The step to which `fresh` refers.
     step: AtomicU64,
+    /// The newest step observed, which completes `times`.
     newest: Newest,
 }
 
@@ -45,6 +47,7 @@ impl Stamps {
         }
     }
 
+    /// Begins a new step: no slot was hit in it yet.
     #[cold]
     fn begin_step(&self, step: u64) {
         self.newest.observe(step);

@@ -58,6 +58,7 @@ impl Displacement {
         }
     }
 
+    /// The layout of slots.
     pub(in crate::fast) fn packing(&self) -> Packing {
         self.array.packing
     }
@@ -186,6 +187,7 @@ impl Displacement {
         self.array.seqlock.write_end();
     }
 
+    /// Writes a slot: its stamp first, then the entry.
     fn write(&self, slot_index: usize, item: Item) {
         if let Some(stamps) = &self.array.stamps {
             stamps.set(slot_index, item.stamp);

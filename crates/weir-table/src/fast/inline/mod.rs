@@ -39,17 +39,20 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The hash table, shared by readers and the writer.
 #[derive(Debug)]
 struct Array<B: Bucket> {
     buckets: Zeroed<B>,
     /// Last hits of slots, with `idle_timeout`, if buckets have no room for them.
     stamps: Option<Zeroed<AtomicU64>>,
+    /// The number of buckets minus one; the number is a power of two.
     mask: usize,
     seed: Seed,
     /// The key in free slots: 0, but this one in the two buckets of the key 0.
     free_key: u64,
     /// Counts keys that moved from a bucket to the other.
     moves: AtomicU64,
+    /// Odd while the writer changes any slot, so that optimistic lookups retry.
     seqlock: SeqLock,
     /// The processor has AVX-512. It is used for buckets of two.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -101,6 +104,7 @@ impl<B: Bucket> Array<B> {
         if of_zero { self.free_key } else { 0 }
     }
 
+    /// A bucket; the number is taken modulo the count.
     #[inline(always)]
     fn bucket(&self, number: usize) -> &B {
         debug_assert!(number <= self.mask);
@@ -165,6 +169,7 @@ impl<B: Bucket> Array<B> {
         self.contended::<DATA, STAMP>(*batch)
     }
 
+    /// Whether buckets exceed the near caches, so that a prefetch pays.
     fn needs_prefetch(&self) -> bool {
         self.buckets.bytes() > PREFETCH_MIN_BYTES
     }
@@ -186,6 +191,7 @@ impl<B: Bucket> Array<B> {
         numbers
     }
 
+    /// Prefetches the buckets with these numbers, and their stamps.
     #[inline(always)]
     fn prefetch_buckets<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
         let buckets = self.buckets.as_slice().as_ptr();
@@ -438,6 +444,7 @@ pub(super) struct Inline<B: Bucket> {
 /// The contents of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Item {
+    /// The head word of the result, with [`HIT`] unless the slot is free.
     head: u64,
     key: u64,
     data: u64,
@@ -447,10 +454,10 @@ struct Item {
 /// The array could not take a write: build a new one.
 struct WriteFailed;
 
-/// Up to [`FEW`] entries may take up to [`FEW_BUCKETS`] buckets, so that all are in their first
-/// ones.
-const FEW: usize = 128;
-const FEW_BUCKETS: usize = 1024;
+/// Tables of up to this many entries grow until every key is in its first bucket.
+const FEW_ENTRIES: usize = 128;
+/// The most buckets to which they grow for that.
+const MAX_BUCKETS_OF_FEW: usize = 1024;
 
 impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
@@ -481,15 +488,18 @@ impl<B: Bucket> Inline<B> {
         Some(self.stamp_at(slot_index))
     }
 
+    /// The last hit of a slot; 0 without stamps.
     fn stamp_at(&self, (bucket, slot): SlotIndex) -> u64 {
         let stamp = self.array.stamp(bucket, slot);
         stamp.map_or(0, |s| s.load(Ordering::Relaxed))
     }
 
+    /// The head of a slot.
     fn head(&self, (bucket, slot): SlotIndex) -> &AtomicU64 {
         self.array.bucket(bucket).head(slot)
     }
 
+    /// The contents of a slot, unless it is free.
     fn read(&self, slot_index: SlotIndex) -> Option<Item> {
         read(&self.array, slot_index)
     }
@@ -502,6 +512,7 @@ impl<B: Bucket> Inline<B> {
         written
     }
 
+    /// [`Inline::write`] without the array's seqlock.
     fn write_slot(&self, slot_index: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         if item.head & HIT != 0 {
             let home = first(self.array.seed.hash_word(item.key), self.array.mask);
@@ -532,11 +543,13 @@ impl<B: Bucket> Inline<B> {
         Ok(())
     }
 
+    /// The home buckets of a key.
     fn homes(&self, key: u64) -> [usize; 2] {
         let hash = self.array.seed.hash_word(key);
         [first(hash, self.array.mask), second(hash, self.array.mask)]
     }
 
+    /// The slot of a key.
     fn find_slot(&self, key: u64) -> Option<SlotIndex> {
         let mut slot_indices = self
             .homes(key)
@@ -582,13 +595,14 @@ impl<B: Bucket> Inline<B> {
     /// unpredictable branch. True: readers need the new view.
     fn grow_until_no_overflow(&mut self) -> bool {
         let mut rebuilt = false;
-        while self.entries <= FEW && self.array.mask < FEW_BUCKETS && self.overflows() {
+        while self.entries <= FEW_ENTRIES && self.array.mask < MAX_BUCKETS_OF_FEW && self.overflows() {
             self.rebuild((self.array.mask + 1) * 2);
             rebuilt = true;
         }
         rebuilt
     }
 
+    /// Whether any key is, or was, in its second bucket.
     fn overflows(&self) -> bool {
         (0..=self.array.mask).any(|bucket| self.head((bucket, 0)).load(Ordering::Relaxed) & OVERFLOW != 0)
     }
@@ -616,6 +630,7 @@ impl<B: Bucket> Inline<B> {
         true
     }
 
+    /// Frees a slot.
     fn clear(&self, slot_index: SlotIndex) -> Result<(), WriteFailed> {
         let free = Item {
             head: 0,
@@ -665,6 +680,7 @@ impl<B: Bucket> Inline<B> {
     }
 }
 
+/// The contents of a slot, unless it is free.
 fn read<B: Bucket>(array: &Array<B>, slot_index: SlotIndex) -> Option<Item> {
     let bucket = array.bucket(slot_index.0);
     let head = bucket.head(slot_index.1).load(Ordering::Relaxed);

@@ -54,9 +54,10 @@ const MAX_INTERVALS: usize = 64;
 pub(super) const PAGED_MIN: u64 = pages::MIN_RECORDS_BEFORE as u64;
 /// With more entries, prefetching slots as soon as keys are known gains more than it costs.
 const EARLY_PREFETCH_MIN: usize = 1 << 16;
-/// In a slot: the number is that of a block, not of a record.
+/// In a slot: the number is that of a block, whose 256 record numbers are indexed by the last 8
+/// bits.
 const BLOCK_FLAG: u32 = 1 << 31;
-/// The longest prefixes that are in `roots`, not in slots.
+/// The length of the longest prefixes that are in `roots`, not in slots.
 const ROOT_BITS: u32 = 8;
 /// log2 of the number of blocks in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 3;
@@ -69,6 +70,7 @@ pub(super) struct Intervals {
     shift: u32,
     /// The first addresses of intervals, ascending from 0; padded to a power of two.
     starts: Vec<u32>,
+    /// The record of each interval, if a prefix covers it.
     records: Vec<Option<NonNull<AtomicU64>>>,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
@@ -213,6 +215,7 @@ impl Dir {
         }
     }
 
+    /// Whether lookups use AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(super) fn uses_simd(&self) -> bool {
@@ -229,6 +232,7 @@ impl Dir {
             .then_some(SlotAddressing { base, skip_mask })
     }
 
+    /// Whether slots exceed the near caches, so that a prefetch pays.
     pub(super) fn needs_prefetch(&self) -> bool {
         size_of::<AtomicU32>() << self.bits > PREFETCH_MIN_BYTES
     }
@@ -242,6 +246,7 @@ impl Dir {
         });
     }
 
+    /// A lookup without AVX-512.
     #[inline(always)]
     fn lookup_slots<const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         let batch = *batch;
@@ -327,10 +332,13 @@ pub(super) struct Lpm {
     /// Used while there are few prefixes, on processors with AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ranges: Option<ranges::RangeWriter>,
+    /// The published DIR-24-8 structure, once there are more than few prefixes.
     dir: Option<Arc<Dir>>,
     /// Rules were changed that `dir` does not contain yet.
     deferred: bool,
+    /// The next block number that was never used.
     next_block: u32,
+    /// Block numbers that can be reused.
     free_blocks: Recycler,
     /// Number of rules longer than 24 bits, per block.
     block_rules: FxHashMap<u32, u32>,
@@ -355,6 +363,7 @@ fn shortest_in_array(length: u32) -> u32 {
     if length > ROOT_BITS { ROOT_BITS + 1 } else { 0 }
 }
 
+/// The mask of a prefix length.
 fn mask(length: u32) -> u32 {
     if length == 0 { 0 } else { u32::MAX << (32 - length) }
 }
@@ -414,6 +423,7 @@ impl Lpm {
         maps + dir + self.block_rules.capacity() * 9 + handles + self.owners.bytes()
     }
 
+    /// Whether there are few enough prefixes for [`Intervals`].
     fn is_small(&self) -> bool {
         self.dir.is_none() && !self.large && self.entries <= MAX_INTERVALS
     }
@@ -465,6 +475,7 @@ impl Lpm {
         }
     }
 
+    /// The left-aligned prefix of a rule, and its length.
     fn prefix(&self, rule: &Rule) -> (u32, u32) {
         let address = (rule.value[0] as u32) << (32 - self.width);
         (address & mask(rule.prefix), rule.prefix)
@@ -663,6 +674,7 @@ impl Lpm {
         lengths.flat_map(|(length, rules)| rules.iter().map(move |(a, n)| (*a, length, *n)))
     }
 
+    /// Builds the intervals.
     fn intervals(&self, arena: &Arena) -> Intervals {
         let mut starts = vec![0];
         for (address, length, _) in self.sorted() {
@@ -690,6 +702,7 @@ impl Lpm {
         }
     }
 
+    /// Builds DIR-24-8 from all prefixes.
     fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
         if self.paged {
             arena.allocate_pages();
@@ -711,6 +724,7 @@ impl Lpm {
         dir
     }
 
+    /// Enables early prefetches once there are enough entries.
     fn update_early_prefetch(&self, dir: &Dir) {
         if self.large || self.entries > EARLY_PREFETCH_MIN {
             dir.prefetches_early.store(true, Ordering::Relaxed);

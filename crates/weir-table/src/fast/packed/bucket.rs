@@ -29,6 +29,7 @@ pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
     /// are in their second bucket, where a lookup starts again.
     const BUILT_LOAD: usize;
 
+    /// All slots.
     fn slots(&self) -> &[AtomicU64];
 
     /// The stamp of a slot: its last hit.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// log2 of the bytes of a bucket, which is a cache line.
 const LINE_BITS: u32 = 6;
+/// Groups of eight keys in a vector.
 const GROUPS: usize = SLOTS / LANES;
 /// Distance of the prefetch, in groups of keys. With one, lines do not arrive in time; more take
 /// longer, too (docs/internals/lab-notes.md).

@@ -24,6 +24,7 @@ pub(in crate::fast) struct Packed<B: Bucket> {
 #[derive(Debug)]
 struct Store<B: Bucket> {
     array: Arc<Array<B>>,
+    /// Indexed by slot.
     handles: Vec<u32>,
 }
 
@@ -111,6 +112,7 @@ impl<B: Bucket> Packed<B> {
         self.insert_new(item)
     }
 
+    /// Records the key of a handle, with `idle_timeout`.
     fn set_handle(&mut self, handle: u32, key: u64) {
         if let Some(keys) = &mut self.keys {
             let at = handle as usize;
@@ -182,10 +184,12 @@ impl<B: Bucket> Store<B> {
         prefetch(&raw const self.handles[first as usize * B::SLOT_COUNT]);
     }
 
+    /// The contents of a slot; 0 if it is free.
     fn slot(&self, (bucket, slot): SlotIndex) -> u64 {
         self.array.bucket(bucket as u32).slot(slot).load(Ordering::Relaxed)
     }
 
+    /// The handle of a slot's entry.
     fn handle(&self, (bucket, slot): SlotIndex) -> u32 {
         self.handles[bucket * B::SLOT_COUNT + slot]
     }
@@ -201,11 +205,13 @@ impl<B: Bucket> Store<B> {
         })
     }
 
+    /// The contents of all slots that are not free.
     fn items(&self) -> impl Iterator<Item = Item> {
         let slot_indices = (0..self.array.buckets.len()).flat_map(|b| (0..B::SLOT_COUNT).map(move |s| (b, s)));
         slot_indices.filter_map(|p| self.item(p))
     }
 
+    /// The slot of a key.
     fn find_slot(&self, key: u64) -> Option<SlotIndex> {
         let (_, bucket, position) = self.array.find(key)?;
         Some((bucket as usize, position))
@@ -223,6 +229,7 @@ impl<B: Bucket> Store<B> {
         self.array.seqlock.write_end();
     }
 
+    /// Writes a slot; the caller holds the seqlock.
     fn set(&mut self, slot_index: SlotIndex, item: Item) {
         let (bucket, slot) = slot_index;
         let array = &self.array;
