@@ -115,6 +115,7 @@ pub(crate) struct Incoming<L: Accept> {
     listener: L,
     /// A permit for each connection that may be accepted.
     free_slots: Arc<Semaphore>,
+    /// The connected peers, for the choice of which to evict.
     peers: Arc<Peers>,
     limits: ConnectionLimits,
     /// Set after a failed accept: the time of the next attempt.
@@ -176,6 +177,7 @@ impl<L: Accept + Unpin> Stream for Incoming<L> {
 /// An accepted connection. It fails when its peer is silent for too long, or when it is evicted.
 #[derive(Debug)]
 pub(crate) struct Connection<I> {
+    /// The socket.
     io: I,
     /// How long the peer may send nothing, or accept nothing.
     silence_timeout: Duration,
@@ -191,6 +193,7 @@ pub(crate) struct Connection<I> {
     gate: Arc<WriteGate>,
     /// Set while the peer accepts no bytes: the time by which it must.
     write_deadline: Option<Pin<Box<Sleep>>>,
+    /// Its place among the server's connections.
     slot: ConnectionSlot,
 }
 
@@ -201,6 +204,7 @@ struct WriteGate(Mutex<GateState>);
 /// The state of a [`WriteGate`].
 #[derive(Debug, Default)]
 struct GateState {
+    /// The connection's write, if there is one.
     write: DelayedWrite,
     /// Whether the runtime will wake the gate once other tasks have run.
     is_scheduled: bool,

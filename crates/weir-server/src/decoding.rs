@@ -36,6 +36,7 @@ pub struct ListLimits {
     request_name: &'static str,
     /// The plural name of the elements, for error messages.
     element_name: &'static str,
+    /// The most elements of the list.
     max_elements: usize,
     /// The most bytes of an element.
     max_element_bytes: usize,

@@ -26,6 +26,7 @@ pub(crate) struct PhasedRwLock {
 /// The Writes that wait for a phase.
 #[derive(Debug, Default)]
 struct WaitingWriters {
+    /// The number of waiting Writes.
     count: usize,
     /// Since when at least one has waited without interruption.
     since: Option<Instant>,
@@ -115,10 +116,12 @@ impl PhasedRwLock {
         }
     }
 
+    /// Whether a Write waits for a phase.
     fn has_waiting_writer(&self) -> bool {
         self.writers_wait_since().is_some()
     }
 
+    /// Since when Writes have waited without interruption; `None` if none waits.
     fn writers_wait_since(&self) -> Option<Instant> {
         lock(&self.writers).since
     }

@@ -47,9 +47,11 @@ pub(crate) type Refused = Vec<(usize, Refusal)>;
 
 /// The result of one step.
 pub(crate) struct ReadStep<Q: Queries> {
+    /// The results.
     pub entities: Vec<Q::Entity>,
     /// The cost of the entities in plain entries.
     pub cost: usize,
+    /// The queries that were refused in this step.
     pub refused: Refused,
     /// Where the next step continues; `None` after the last.
     pub next: Option<Position<Q>>,
@@ -261,7 +263,9 @@ const MIN_ENTRIES_PER_SECOND: f64 = 50_000.0;
 /// A client may take `message_timeout` for one message. For all messages it may take that long, and
 /// a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
 pub(crate) struct PacedSender<'a, T> {
+    /// The queue to the transport.
     out: &'a Sender<Result<T, Status>>,
+    /// How long the client may take for one message.
     message_timeout: Duration,
     /// The time that is left for all messages.
     time_left: Duration,

@@ -84,6 +84,7 @@ impl Charge {
         }
     }
 
+    /// Bytes of both classes.
     fn sum(self) -> usize {
         self.large_bytes + self.small_bytes
     }
@@ -106,9 +107,11 @@ pub(crate) struct Account(Mutex<Charge>);
 /// The memory budget of a server.
 #[derive(Debug)]
 struct Budget {
+    /// The whole budget.
     total_bytes: usize,
     /// The part of it that large messages may use.
     large_bytes: usize,
+    /// The part in use.
     charged: Mutex<Charge>,
     /// The number of messages refused for lack of budget so far.
     refusals: AtomicUsize,
@@ -125,6 +128,7 @@ impl Budget {
         }
     }
 
+    /// The number of messages refused for lack of budget so far.
     fn refusals(&self) -> usize {
         self.refusals.load(Ordering::Relaxed)
     }
@@ -168,6 +172,7 @@ struct RequestCharge {
     budget: Arc<Budget>,
     /// The connection, whose account is charged too.
     peer: Arc<Peer>,
+    /// Bytes charged for this request now.
     charged: Mutex<Charge>,
 }
 
@@ -333,6 +338,7 @@ struct MeteredBody {
     is_stream: bool,
     /// The first `header_len` bytes of the next message's header.
     header: [u8; HEADER_BYTES],
+    /// Bytes of the header that have arrived.
     header_len: usize,
     /// Bytes of the current message that have not arrived yet.
     missing: usize,
@@ -385,13 +391,14 @@ impl MeteredBody {
         }
     }
 
-    /// Makes the current window and interval pass: the next message has a deadline of its own.
+    /// Satisfies the rate of the current window and interval: the next message has its own
+    /// deadline.
     fn satisfy_rate(&mut self) {
         self.count_received(usize::MAX);
     }
 
     /// Meters bytes that have arrived: reads message headers, skips contents.
-    fn scan(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
+    fn meter(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
         self.count_received(bytes.len());
         while !bytes.is_empty() && !self.passes_through {
             if self.missing == 0 {
@@ -510,8 +517,8 @@ impl HttpBody for MeteredBody {
         }
         match Pin::new(&mut this.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
-                let scanned = frame.data_ref().map_or(Ok(()), |bytes| this.scan(bytes));
-                match scanned {
+                let metered = frame.data_ref().map_or(Ok(()), |bytes| this.meter(bytes));
+                match metered {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(why) => this.refuse(why),
                 }

@@ -14,6 +14,7 @@ const EXCLUSIVE_TIME: Duration = Duration::from_secs(1);
 /// A guard of [`Device::commands`](crate::device::Device::commands) that can yield it.
 #[derive(Debug)]
 pub(crate) struct YieldingGuard<'d> {
+    /// The lock.
     commands: &'d Mutex<()>,
     /// `None` only while it yields.
     guard: Option<MutexGuard<'d, ()>>,

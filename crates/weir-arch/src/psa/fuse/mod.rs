@@ -133,9 +133,9 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         emits,
         aliased: Vec::new(),
         renaming: Renaming::default(),
-        hidden: 0,
-        exit: exit::DEPARSED,
-        made_at: None,
+        leading_headers: 0,
+        punt_exit: exit::DEPARSED,
+        deparse_block: None,
     };
     emitted.alias(program, arch.aliases());
     let mut builder = Builder {

@@ -24,10 +24,12 @@ pub(super) struct StackEntry {
 }
 
 impl StackDepths {
+    /// The depth of a counter's stack.
     fn of(&self, counter: ExternId) -> usize {
         self.0.get(&counter.index()).copied().unwrap_or(0)
     }
 
+    /// Sets the depth of a counter's stack.
     fn set(&mut self, counter: ExternId, depth: usize) {
         if depth == 0 {
             self.0.remove(&counter.index());

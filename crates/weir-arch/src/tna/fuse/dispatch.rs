@@ -19,6 +19,7 @@ const MAX_BRANCHES: usize = 16;
 pub(super) struct ParserErrorPath {
     /// The variable from which the block reads the error.
     error: VarId,
+    /// The block.
     on_error: BlockId,
 }
 

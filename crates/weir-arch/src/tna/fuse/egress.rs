@@ -22,6 +22,7 @@ use weir_ir::{
 
 /// The egress intrinsic header, which the parser reads before the headers that ingress has emitted.
 pub(super) struct EgressIntrinsicHeader {
+    /// The header in the pipeline's program.
     header: HeaderId,
 }
 
@@ -59,9 +60,9 @@ pub(super) fn plan_reparse(
         flags: flags.collect(),
         aliased: Vec::new(),
         renaming: Renaming::default(),
-        hidden: 1,
-        exit: exit::PUNT_AFTER_CONTROL,
-        made_at: queue_block,
+        leading_headers: 1,
+        punt_exit: exit::PUNT_AFTER_CONTROL,
+        deparse_block: queue_block,
         emits,
     };
     let aliases = reparse::aliases(&builder.program, parser, &emitted.emits);

@@ -26,6 +26,7 @@ pub(super) const FALLBACK: &str = "$action";
 /// An action that the interpreter runs.
 #[derive(Debug, Clone)]
 pub(crate) struct InterpFallback {
+    /// The action, with its register and cell.
     action: Arc<RegisterCall>,
     /// Variables that the action only reads.
     reads: Vec<VarId>,
@@ -36,7 +37,9 @@ pub(crate) struct InterpFallback {
 /// The variables and state that an action's methods access.
 #[derive(Default)]
 struct Accesses {
+    /// Variables that the methods read.
     reads: BTreeSet<VarId>,
+    /// Variables that the methods write.
     writes: BTreeSet<VarId>,
     /// Whether they access state other than the action's register.
     accesses_other_state: bool,

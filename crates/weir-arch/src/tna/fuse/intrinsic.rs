@@ -22,6 +22,7 @@ const WORD_BITS: u32 = 64;
 /// The intrinsic metadata before a packet. Each piece is its first bit, its width and its value.
 #[derive(Debug, Clone)]
 pub(super) struct IntrinsicPrefix {
+    /// Consecutive pieces without gaps.
     pieces: Vec<(u32, u32, Operand)>,
     /// Length in bits.
     length: u32,
@@ -29,8 +30,11 @@ pub(super) struct IntrinsicPrefix {
 
 /// The blocks behind a parser.
 pub(super) struct Parsed {
+    /// Where accepted packets continue.
     pub accepted: BlockId,
+    /// Where rejected packets continue.
     pub rejected: BlockId,
+    /// Where packets continue whose packet operation failed.
     pub on_error: BlockId,
 }
 
@@ -73,8 +77,11 @@ impl IntrinsicPrefix {
 /// the depths of its counters' stacks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ParserPosition {
+    /// The parser's block.
     block: BlockId,
+    /// Bits of the prefix that were consumed before the block.
     consumed: u32,
+    /// The stack depths before the block.
     depths: StackDepths,
 }
 
@@ -87,6 +94,7 @@ struct ParserWalk<'a> {
     /// Positions whose blocks are still empty.
     worklist: Vec<ParserPosition>,
     parsed: Parsed,
+    /// Whether the parser has counters, so that its loops need their state names.
     has_parser_counters: bool,
 }
 

@@ -18,6 +18,7 @@ const WORD_BITS: u32 = 64;
 pub(super) const MATH: &str = "$math";
 
 impl Builder<'_> {
+    /// The width of an operand in bits.
     fn width_of(&self, operand: &Operand) -> u32 {
         match operand {
             Operand::Var(var) => self.width(*var),
@@ -25,6 +26,7 @@ impl Builder<'_> {
         }
     }
 
+    /// A binary operation as an operand.
     fn binary(&mut self, op: BinaryOp, a: Operand, b: Operand) -> Operand {
         let width = match op {
             BinaryOp::Concat => self.width_of(&a) + self.width_of(&b),
@@ -34,6 +36,7 @@ impl Builder<'_> {
         Operand::Var(self.compute(width, Rvalue::Binary(op, a, b)))
     }
 
+    /// `then` if the condition is 1, else `otherwise`.
     fn select(&mut self, condition: Operand, then: Operand, otherwise: Operand) -> Operand {
         let width = self.width_of(&then);
         let value = Rvalue::Mux {
