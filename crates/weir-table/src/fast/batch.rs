@@ -39,7 +39,7 @@ impl PrefetchQueue {
             self.count = keys.len().min(SLOTS);
         } else {
             self.count = 0;
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 self.addresses[self.count % SLOTS] = address(keys[slot]).addr();
                 self.count += 1;
             });
@@ -285,13 +285,13 @@ impl<'a> Batch<'a> {
     pub(super) fn miss_all(self) {
         let (active, default) = (self.active, self.default);
         // SAFETY: only active slots, and the default's length was checked in `new`.
-        each(active, |slot, _| unsafe { self.write_result(slot, default) });
+        each_bit(active, |slot, _| unsafe { self.write_result(slot, default) });
     }
 }
 
 /// Calls `f` with the number and the value of each set bit.
 #[inline(always)]
-pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
+pub(super) fn each_bit(active: u64, mut f: impl FnMut(usize, u64)) {
     let mut rest = active;
     while rest != 0 {
         f(rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
@@ -299,10 +299,10 @@ pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
     }
 }
 
-/// Like [`each`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather than
-/// searched. `f` is called at one place only, so that it is inlined into the loop.
+/// Like [`each_bit`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather
+/// than searched. `f` is called at one place only, so that it is inlined into the loop.
 #[inline(always)]
-pub(super) fn each_of<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
+pub(super) fn each_slot<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
     let (mut rest, mut slot, mut bit) = (active, 0, 1_u64);
     let end = SLOTS - active.leading_zeros() as usize;
     loop {

@@ -69,13 +69,13 @@ fn matches(tags: u64, tag: u64) -> u64 {
     !(((differ & !TOPS) + (ONES * 0x7f)) | differ) & TOPS
 }
 
-/// The result of a look at the first bucket.
+/// The result of probing the first bucket.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Guess {
+pub(super) struct Candidate {
     /// The record to compare, or null.
     pub(super) record: *mut AtomicU64,
-    /// There is certainly no such record.
-    pub(super) absent: bool,
+    /// Whether there is certainly no record with the hash.
+    pub(super) is_absent: bool,
 }
 
 /// The fields that tests of many hashes need, to be held in registers.
@@ -88,7 +88,7 @@ pub(super) struct Tester<'a> {
 impl Tester<'_> {
     /// Whether the first bucket alone proves that there is no such record.
     #[inline(always)]
-    pub(super) fn absent(self, hash: u64) -> bool {
+    pub(super) fn is_absent(self, hash: u64) -> bool {
         // SAFETY: there are `mask + 1` buckets.
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
@@ -97,16 +97,16 @@ impl Tester<'_> {
 
     /// The first record of the first bucket with the hash's tag.
     #[inline(always)]
-    pub(super) fn guess(self, hash: u64) -> Guess {
+    pub(super) fn first_candidate(self, hash: u64) -> Candidate {
         // SAFETY: there are `mask + 1` buckets.
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
         let found = matches(tags, tag(hash));
         let position = (found | 1 << 55).trailing_zeros() as usize / 8;
         let record = bucket.records[position.min(SLOTS - 1)].load(Ordering::Acquire);
-        Guess {
+        Candidate {
             record: std::hint::select_unpredictable(found == 0, null_mut(), record),
-            absent: (found | tags >> OVERFLOW) == 0,
+            is_absent: (found | tags >> OVERFLOW) == 0,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Numbers that are not of a record are skipped, since a head may be stale.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{SLOTS, each};
+use crate::fast::batch::{SLOTS, each_bit};
 use crate::fast::head;
 use crate::fast::mem::{AllocatedNumbers, Directory};
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ impl Directory {
             // SAFETY: the processor has these features; the rest is the caller's promise.
             return unsafe { self.count_simd(allocated, first_word, hits) };
         }
-        each(hits.slots, |slot, _| {
+        each_bit(hits.slots, |slot, _| {
             let number = head::handle(hits.heads[slot % SLOTS]);
             if allocated.contains(number) {
                 // SAFETY: it is a record's; the rest is the caller's promise.
@@ -92,7 +92,7 @@ impl Directory {
             }
             return;
         }
-        each(counted, |slot, _| {
+        each_bit(counted, |slot, _| {
             // SAFETY: these are records, of slots that were counted above; the rest is the caller's
             // promise.
             unsafe { add(records.0[slot % SLOTS] as usize, first_word, hits.bytes[slot % SLOTS]) };

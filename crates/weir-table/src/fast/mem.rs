@@ -313,7 +313,7 @@ impl Arena {
     /// if it is not in pages.
     pub(super) fn index_in_pages(&self, number: u32) -> Option<(usize, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
-        let place = || (numbers.record(number) as usize, numbers.all_records());
+        let place = || (numbers.record(number) as usize, numbers.record_count());
         numbers.contains(number).then(place)
     }
 

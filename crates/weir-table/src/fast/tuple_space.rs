@@ -8,7 +8,7 @@
 //! rules whose mask is the prefix: the first hit ends the search.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::buckets::Buckets;
 use crate::fast::exact::word;
 use crate::fast::hash::Seed;
@@ -82,7 +82,7 @@ impl TupleSpaceView {
         let count = SLOTS - batch.active.leading_zeros() as usize;
         'tuples: for chunk in self.order.chunks() {
             for (view, mask) in chunk.tuples(n) {
-                each(searching & best.found, |slot, bit| {
+                each_bit(searching & best.found, |slot, bit| {
                     searching &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best_rank));
                 });
                 if searching == 0 {
@@ -92,7 +92,7 @@ impl TupleSpaceView {
                 // probe.
                 let hashes = &mut hashes[..count];
                 if searching.count_ones() < FEW_KEYS {
-                    each(searching, |slot, _| {
+                    each_bit(searching, |slot, _| {
                         // SAFETY: open slots are active, and keys have `n` words.
                         let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
                         hashes[slot & (SLOTS - 1)] = seed.finish_sum(terms.fold(0, u64::wrapping_add));
@@ -110,12 +110,12 @@ impl TupleSpaceView {
                     hashes.iter_mut().for_each(|h| *h = seed.finish_sum(*h));
                 }
                 if view.buckets.bytes() > PREFETCH_MIN_BYTES {
-                    each(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+                    each_bit(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
                 }
                 let tester = view.buckets.tester();
                 let mut candidates = 0;
-                each(searching, |slot, bit| {
-                    candidates |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
+                each_bit(searching, |slot, bit| {
+                    candidates |= bit & ones(!tester.is_absent(hashes[slot & (SLOTS - 1)]));
                 });
                 // A loop, not a closure: a closure of this size would not be inlined, and so be
                 // compiled without the caller's target features.
@@ -128,13 +128,13 @@ impl TupleSpaceView {
                 }
             }
         }
-        each(batch.active, |slot, _| {
+        each_bit(batch.active, |slot, _| {
             // SAFETY: the slot is active; records have the table's record layout, the default the
             // result's.
             unsafe { batch.write_result(slot, best.records[slot & (SLOTS - 1)]) };
         });
         if let Some(stamp_word) = batch.stamp {
-            each(best.found, |slot, _| {
+            each_bit(best.found, |slot, _| {
                 // SAFETY: records that were found have the table's record layout.
                 unsafe { best.records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }
                     .store(batch.now, Ordering::Relaxed);

@@ -24,7 +24,7 @@ mod writer;
 
 pub(super) use writer::{Displacement, MAX_ENTRIES};
 
-use crate::fast::batch::{Batch, each, ones};
+use crate::fast::batch::{Batch, each_bit, ones};
 use crate::fast::hash::Seed;
 use crate::fast::packing::{Packing, step};
 use crate::fast::seqlock::SeqLock;
@@ -176,7 +176,7 @@ impl Array {
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
         let now = step(batch.now) as u32;
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let slot_index = self.slot_of_key(key);
@@ -201,7 +201,7 @@ impl Array {
         }
         let now = step(batch.now) as u32;
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             match self.find(unsafe { batch.key(0, slot) }) {
                 Some((value, slot_index)) => {

@@ -2,7 +2,7 @@
 //! are held in four registers, so a lookup's only memory access is the slot itself.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::displacement::{Array, DISPLACEMENT_FACTOR, DISPLACEMENT_SHIFT};
 use crate::fast::hash::Seed;
 use crate::fast::packing::step;
@@ -63,7 +63,7 @@ impl Array {
     #[inline(never)]
     fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
         let now = step(batch.now) as u32;
-        each(hit, |slot, _| {
+        each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             // It may have moved or been removed since.

@@ -23,7 +23,7 @@ pub(super) use bucket::Avx2;
 pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::cuckoo::{self, SlotIndex};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
@@ -184,7 +184,7 @@ impl<B: Bucket> Array<B> {
                 *number = first(seed.hash_word(*key), mask) as u32;
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 numbers[slot & (SLOTS - 1)] = first(seed.hash_word(keys[slot]), mask) as u32;
             });
         }
@@ -196,7 +196,7 @@ impl<B: Bucket> Array<B> {
     fn prefetch_buckets<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
         let buckets = self.buckets.as_slice().as_ptr();
         let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
-        each_of::<DENSE>(active, |slot, _| {
+        each_slot::<DENSE>(active, |slot, _| {
             let number = numbers[slot & (SLOTS - 1)] as usize;
             prefetch(buckets.wrapping_add(number));
             if STAMP && let Some(stamps) = stamps {
@@ -228,7 +228,7 @@ impl<B: Bucket> Array<B> {
         }
         let mut positions = [0u8; SLOTS];
         let mut hits = 0;
-        each_of::<DENSE>(active, |slot, bit| {
+        each_slot::<DENSE>(active, |slot, bit| {
             // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
             let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
@@ -255,13 +255,13 @@ impl<B: Bucket> Array<B> {
         }
         if hits != active {
             // SAFETY: only active slots, and the default's length was checked.
-            each(active & !hits, |slot, _| unsafe {
+            each_bit(active & !hits, |slot, _| unsafe {
                 batch.write_result(slot, batch.default)
             });
             self.search_second::<DATA>(batch, active & !hits, &mut numbers, &mut positions, &mut hits);
         }
         if STAMP {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 let slot = slot & (SLOTS - 1);
                 self.stamp_hit(numbers[slot] as usize, positions[slot].into(), batch.now);
             });
@@ -280,18 +280,18 @@ impl<B: Bucket> Array<B> {
         hits: &mut u64,
     ) {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
+        each_bit(missed, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
             second_mask |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
         });
-        each(second_mask, |slot, _| {
+        each_bit(second_mask, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
             let number = second(hash, self.mask);
             numbers[slot & (SLOTS - 1)] = number as u32;
             prefetch(self.bucket(number));
         });
-        each(second_mask, |slot, bit| {
+        each_bit(second_mask, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
@@ -351,7 +351,7 @@ impl<B: Bucket> Array<B> {
         let (mut hits, mut second_mask, mut torn) = (0, 0, 0);
         let (seed, mask) = (self.seed, self.mask);
         let buckets = self.buckets.as_slice();
-        each(slots, |slot, bit| {
+        each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = which(seed.hash_word(key), mask) & mask;
@@ -380,7 +380,7 @@ impl<B: Bucket> Array<B> {
     /// Looks slots up one by one, retrying each until it is consistent.
     #[cold]
     fn retry_each<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
-        each(slots, |slot, bit| {
+        each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, word 0 always exists, and word 1 of results does if
             // `DATA`.
             let key = unsafe { batch.key(0, slot) };

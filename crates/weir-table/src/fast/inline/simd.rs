@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::hash::{first, second};
 use crate::fast::inline::Array;
 use crate::fast::inline::bucket::{Bucket, OVERFLOW, Portable, RESULT, Two};
@@ -48,7 +48,7 @@ impl<B: Bucket> Array<B> {
             }
         }
         if self.needs_prefetch() && !batch.is_prefetched {
-            each(batch.active, |slot, _| {
+            each_bit(batch.active, |slot, _| {
                 prefetch(addresses.0[slot % SLOTS] as *const u64)
             });
         }
@@ -71,7 +71,7 @@ impl<B: Bucket> Array<B> {
     /// Looks keys up in their second buckets.
     #[inline(never)]
     fn lookup_second<const STAMP: bool>(&self, batch: &Batch<'_>, found: &mut Outcome) {
-        each(found.second_mask, |slot, bit| {
+        each_bit(found.second_mask, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = second(self.seed.hash_word(key), self.mask);
@@ -96,7 +96,7 @@ impl<B: Bucket> Array<B> {
     /// Stamps hits in first buckets.
     #[inline(never)]
     fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
-        each(hit, |slot, _| {
+        each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = first(self.seed.hash_word(key), self.mask);

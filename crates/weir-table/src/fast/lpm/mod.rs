@@ -25,7 +25,7 @@ mod ranges;
 mod simd;
 mod slots;
 
-use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, PREFETCH_MIN_BYTES, Record, Recycler, prefetch};
@@ -87,7 +87,7 @@ impl Intervals {
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         let mut hits = 0;
         let batch = *batch;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { batch.key(0, slot) } as u32) << self.shift;
             let mut at = 0;
@@ -256,7 +256,7 @@ impl Dir {
         let active = batch.active;
         let mut records = [batch.default; SLOTS];
         if !batch.is_prefetched {
-            each_of::<DENSE>(active, |slot, _| {
+            each_slot::<DENSE>(active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
                 prefetch(slots.address(((key as u32) << shift >> skip) as usize));
@@ -264,7 +264,7 @@ impl Dir {
         }
         let roots = &*self.roots;
         let mut hits = 0;
-        each_of::<DENSE>(active, |slot, bit| {
+        each_slot::<DENSE>(active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { batch.key(0, slot) } as u32) << shift;
             let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
@@ -284,11 +284,11 @@ impl Dir {
             match batch.result_words() {
                 1 => write_results::<DENSE, 1>(batch, &records),
                 2 => write_results::<DENSE, 2>(batch, &records),
-                _ => each_of::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
+                _ => each_slot::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
             }
         }
         if let Some(stamp_word) = batch.stamp {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
                 unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
@@ -307,7 +307,7 @@ unsafe fn write_results<const DENSE: bool, const WORDS: usize>(
     batch: Batch<'_>,
     records: &[NonNull<AtomicU64>; SLOTS],
 ) {
-    each_of::<DENSE>(batch.active, |slot, _| {
+    each_slot::<DENSE>(batch.active, |slot, _| {
         let record = records[slot & (SLOTS - 1)];
         for word in 0..WORDS {
             // SAFETY: the slot is active, and the caller's promise.

@@ -3,7 +3,7 @@
 //! in time.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::lpm::{BLOCK_FLAG, Dir, ROOT_BITS};
 use crate::fast::mem::prefetch;
 use crate::fast::pending::PendingLookup;
@@ -126,7 +126,7 @@ impl Dir {
         // SAFETY: the addresses are those of records or of a default.
         unsafe { write_results(batch, &located.addresses) };
         if let Some(stamp_word) = batch.stamp {
-            each(located.hits, |slot, _| {
+            each_bit(located.hits, |slot, _| {
                 let record = located.addresses.0[slot % SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
@@ -198,7 +198,7 @@ impl Dir {
             _mm512_storeu_epi64(lanes.as_mut_ptr().cast(), numbers);
             _mm512_storeu_epi64(last.as_mut_ptr().cast(), addresses);
         }
-        each(in_blocks.into(), |lane, _| {
+        each_bit(in_blocks.into(), |lane, _| {
             let lane = lane % LANES;
             let number = self.number_in_block(lanes[lane] as u32 & !BLOCK_FLAG, last[lane] as u32);
             lanes[lane] = std::ptr::from_ref(number).expose_provenance() as u64;
@@ -213,7 +213,7 @@ impl Dir {
     /// As [`Dir::write_located`].
     #[inline(never)]
     unsafe fn resolve_blocks(&self, batch: &Batch<'_>, located: &mut Located) {
-        each(located.in_blocks, |slot, bit| {
+        each_bit(located.in_blocks, |slot, bit| {
             let at = located.addresses.0[slot % SLOTS] as *const AtomicU32;
             // SAFETY: it is the address of a number in a block.
             let mut number = unsafe { &*at }.load(Ordering::Acquire);

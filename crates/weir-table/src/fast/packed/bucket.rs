@@ -141,7 +141,7 @@ pub(in crate::fast) trait Search {
 
     /// A bit per stamp that equals `stamp`: that of slot `p` is bit `2 * SLOT_COUNT + p`, since the
     /// bucket is compared as 32-bit words. Other bits are unspecified.
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16;
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
     /// A bit per pair of words that agree in the significant bits; `needles` has no others.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
@@ -158,7 +158,7 @@ impl Search for Portable {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
         (0..B::SLOT_COUNT).fold(0, |positions, slot| {
             positions | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
@@ -196,7 +196,7 @@ impl Search for Avx2 {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
@@ -262,7 +262,7 @@ impl Search for Avx512 {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
         // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is
         // that of a bucket, which is aligned; for concurrent stores see `fast::simd`.
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
         for (stamp, positions) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
             assert_eq!(
-                S::hit_at(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
+                S::fresh_stamps(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
                 positions
             );
         }

@@ -25,7 +25,7 @@ pub(super) use bucket::Avx512;
 pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::hash::Seed;
 use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::packing::{Newest, Packing, stamp_step, step};
@@ -125,7 +125,7 @@ impl Probes {
 struct Matches {
     slots: Row<u64>,
     positions: Row<u8>,
-    /// Which stamps of the bucket are of this step, see [`Search::hit_at`].
+    /// Which stamps of the bucket are of this step, see [`Search::fresh_stamps`].
     fresh: Row<u16>,
     /// The current step.
     now: u32,
@@ -286,7 +286,7 @@ impl<B: Bucket> Array<B> {
                 needle.write(packing.needle(*key));
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 let key = keys[slot];
                 probes.buckets.set(slot, first(seed.hash_word(key), count));
                 probes.needles.set(slot, packing.needle(key));
@@ -300,13 +300,13 @@ impl<B: Bucket> Array<B> {
     fn prefetch_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &Probes) {
         let buckets = self.buckets.as_slice().as_ptr();
         let mut overflowing = 0;
-        each_of::<DENSE>(active, |slot, bit| {
+        each_slot::<DENSE>(active, |slot, bit| {
             // SAFETY: `make_probes` set active slots.
             let number = unsafe { probes.buckets.get(slot) };
             prefetch(buckets.wrapping_add(number as usize));
             overflowing |= bit & ones(self.overflows(number));
         });
-        each(overflowing, |slot, _| {
+        each_bit(overflowing, |slot, _| {
             prefetch(self.bucket(second(self.seed.hash_word(keys[slot]), self.count)));
         });
     }
@@ -343,7 +343,7 @@ impl<B: Bucket> Array<B> {
                 }
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 self.find_optimistic::<S>(slot, &probes, &mut found);
             });
         }
@@ -351,7 +351,7 @@ impl<B: Bucket> Array<B> {
         let mut hits = active & unsafe { S::equal(found.slots.all(), probes.needles.all(), significant) };
         if hits != active {
             let second_mask = self.maybe_in_second(active & !hits, &probes);
-            each(second_mask, |slot, bit| {
+            each_bit(second_mask, |slot, bit| {
                 probes
                     .buckets
                     .set(slot, second(self.seed.hash_word(keys[slot]), self.count));
@@ -373,7 +373,7 @@ impl<B: Bucket> Array<B> {
                 *to = result(*value, *needle);
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 let at = slot & (SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
                 unsafe { batch.set_result(0, slot, result(slots[at], needles[at])) };
@@ -381,7 +381,7 @@ impl<B: Bucket> Array<B> {
         }
         // SAFETY: `find_optimistic` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 // SAFETY: only active slots, whose bucket and place `make_probes` and
                 // `find_optimistic` set; there are places with last hits (`STAMPS`).
                 let (bucket, position) = unsafe { (probes.buckets.get(slot), found.positions.get(slot)) };
@@ -402,7 +402,7 @@ impl<B: Bucket> Array<B> {
         found.slots.set(slot, value);
         if B::STAMPS {
             found.positions.set(slot, position);
-            found.fresh.set(slot, S::hit_at(bucket, found.now));
+            found.fresh.set(slot, S::fresh_stamps(bucket, found.now));
         }
         value & significant == needle
     }
@@ -411,7 +411,7 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn maybe_in_second(&self, missed: u64, probes: &Probes) -> u64 {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
+        each_bit(missed, |slot, bit| {
             // SAFETY: `make_probes` set active slots.
             second_mask |= bit & ones(self.overflows(unsafe { probes.buckets.get(slot) }));
         });
@@ -426,7 +426,7 @@ impl<B: Bucket> Array<B> {
             queue.prefetch_all();
         }
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             match self.find(unsafe { batch.key(0, slot) }) {
                 Some((value, number, position)) => {

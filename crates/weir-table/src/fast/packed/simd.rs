@@ -4,7 +4,7 @@
 //! Buckets are prefetched two groups of keys before they are searched.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::{Bucket, first_bit, slot_mask};
 use crate::fast::packed::{Array, Avx512, Search, second};
@@ -141,7 +141,7 @@ impl<B: Bucket> Array<B> {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn redirect_to_second(&self, batch: Batch<'_>, missed: u64, addresses: &mut SlotWords) -> u64 {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
+        each_bit(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
             let first = super::first(hash, self.count);
@@ -180,7 +180,7 @@ impl<B: Bucket> Array<B> {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn stamp_all(&self, addresses: &SlotWords, found: &MatchBits, hits: u64, now: u32) {
-        each(hits, |slot, _| {
+        each_bit(hits, |slot, _| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
             self.stamp_hit(number, found.of(slot), now);
         });
@@ -192,7 +192,7 @@ impl<B: Bucket> Array<B> {
     fn search_second(&self, batch: Batch<'_>, second_mask: u64, addresses: &SlotWords, needles: &SlotWords) -> u64 {
         let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
         let mut hits = 0;
-        each(second_mask, |slot, bit| {
+        each_bit(second_mask, |slot, bit| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
             let (value, position) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
             if position != 0 {

@@ -134,7 +134,7 @@ fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
             1 + (random >> 33) % (all - 1)
         });
         look_up(&packed, lookup, &keys, active, now);
-        each(active, |slot, _| {
+        each_bit(active, |slot, _| {
             if let Some(last) = last.get_mut(keys[slot] as usize) {
                 *last = now;
             }
