@@ -306,8 +306,8 @@ pub(crate) struct FinishedPipeline<C> {
 }
 
 impl PipelineBuilder {
-    /// Folds the body and translates each call that is left. Packets leave by `restart` before a
-    /// header that is not byte-aligned ([`unaligned`]).
+    /// Folds the body and translates each call that is left. Packets leave by `punt_from_start`
+    /// before a header that is not byte-aligned ([`unaligned`]).
     ///
     /// # Errors
     /// A call has no translation.
@@ -315,7 +315,7 @@ impl PipelineBuilder {
         self,
         (on_error, error): (BlockId, VarId),
         inputs: Vec<(VarId, Input)>,
-        restart: u32,
+        punt_from_start: u32,
         is_pure: impl Fn(&Call, Loc) -> bool,
         become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
     ) -> Result<FinishedPipeline<C>, NotCompiled> {
@@ -332,7 +332,7 @@ impl PipelineBuilder {
             }
         }
         let program = Arc::new(self.program);
-        let unaligned = unaligned::leave_before(&program, &mut body, restart);
+        let unaligned = unaligned::leave_before(&program, &mut body, punt_from_start);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
         let scope = Scope {
@@ -384,7 +384,7 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             ordered_tables,
             table_states: self.table_states,
             overrun: ends.overrun,
-            restart: ends.restart,
+            restart: ends.punt_from_start,
             exits,
             body: self.body,
             inputs: self.inputs.iter().map(|(v, _)| *v).collect(),

@@ -149,19 +149,20 @@ pub(crate) struct Emitted {
     /// Egress headers that are ingress headers.
     pub renaming: Renaming,
     /// The number of leading emitted headers that are never payload.
-    pub hidden: usize,
+    pub leading_headers: usize,
     /// The exit for a packet that must be deparsed before it can be parsed …
-    pub exit: u32,
+    pub punt_exit: u32,
     /// … unless this block deparses it.
-    pub made_at: Option<BlockId>,
+    pub deparse_block: Option<BlockId>,
 }
 
 impl Emitted {
-    /// Leads a packet that must be deparsed before it can be parsed to `made_at` or `exit`.
-    fn elsewhere(&self) -> Terminator {
-        match self.made_at {
+    /// Leads a packet that must be deparsed before it can be parsed to `deparse_block` or
+    /// `punt_exit`.
+    fn deparse_or_punt(&self) -> Terminator {
+        match self.deparse_block {
             Some(block) => Terminator::Goto(block),
-            None => Terminator::Exit(self.exit),
+            None => Terminator::Exit(self.punt_exit),
         }
     }
 
@@ -204,7 +205,7 @@ pub(crate) trait Reparse: AppendBlocks {
                     | InstKind::Lookahead { .. }
                     | InstKind::Advance { .. }
                     | InstKind::PacketLength { .. } => {
-                        let elsewhere = self.emitted().elsewhere();
+                        let elsewhere = self.emitted().deparse_or_punt();
                         self.end(elsewhere);
                         taken = true;
                     }
@@ -269,7 +270,7 @@ pub(crate) trait Reparse: AppendBlocks {
                 let on = self.point((id, next, at + 1), known, work);
                 self.end(Terminator::Goto(on));
             } else {
-                let elsewhere = self.emitted().elsewhere();
+                let elsewhere = self.emitted().deparse_or_punt();
                 self.end(elsewhere);
             }
             self.at = otherwise;
@@ -280,7 +281,7 @@ pub(crate) trait Reparse: AppendBlocks {
             }
         }
         // The packet itself comes next.
-        let elsewhere = self.emitted().elsewhere();
+        let elsewhere = self.emitted().deparse_or_punt();
         self.end(elsewhere);
     }
 
@@ -319,8 +320,8 @@ pub(crate) trait Reparse: AppendBlocks {
 
     /// Emits the headers that egress has not parsed, behind those that it emits.
     fn emit_rest(&mut self) {
-        let hidden = self.emitted().hidden;
-        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(hidden) {
+        let leading_headers = self.emitted().leading_headers;
+        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(leading_headers) {
             if self.emitted().aliased.contains(&at) {
                 continue;
             }

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{BlockId, MatchKind, Program, TableId, Terminator, VarId};
 use weir_table::TableSpec;
-use weir_table::fast::{KeyLayout, ResultLayout, TableForm, is_array, slot_shift};
+use weir_table::fast::{KeyLayout, ResultLayout, TableLayout, is_array, slot_shift};
 
 /// A pipeline as machine code.
 pub struct Compiled {
@@ -44,8 +44,8 @@ pub struct Compiled {
     pub(crate) inputs_read: Vec<bool>,
     pub(crate) scratch: usize,
     pub(crate) serial: Option<String>,
-    /// By table: the form that code relies on.
-    pub(crate) forms: Vec<TableForm>,
+    /// By table: the layout that code relies on.
+    pub(crate) table_layouts: Vec<TableLayout>,
     pub(crate) has_back_edges: bool,
     /// By table: whether anything reads the handles of entries.
     reads_handles: Vec<bool>,
@@ -293,7 +293,7 @@ impl Compiled {
             keeps_varbits: (layout.points.iter().flat_map(|p| &p.handed_over)).any(|v| analysis.vars[v.index()].varbit),
             in_place: analysis.deparse == Deparse::InPlace,
             zeros: vec![0; longest_header(&program) + TAILROOM],
-            forms: specs.iter().map(TableForm::new).collect(),
+            table_layouts: specs.iter().map(TableLayout::new).collect(),
             reads_handles: reads_handles(&analysis),
             scratch,
             incremental_checksums,

@@ -163,7 +163,7 @@ struct MachineMemory {
     varbits: Vec<(usize, VarId, Bits)>,
     /// By point: counts of its segment, and of its lookups. `None`: profiling is off.
     profile: Option<Vec<[StageCount; 2]>>,
-    /// Tables whose forms were checked. Weak references keep their addresses from being reused.
+    /// Tables whose layouts were checked. Weak references keep their addresses from being reused.
     checked_tables: Vec<Weak<FastTable>>,
 }
 
@@ -422,12 +422,13 @@ impl LoadedVector<'_, '_> {
 }
 
 impl MachineMemory {
-    /// Checks that the tables have the forms that code was compiled for. Code relies on them for
+    /// Checks that the tables have the layouts that code was compiled for. Code relies on them for
     /// its own memory accesses.
     #[inline(always)]
     fn check_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
         let is_same = |(checked, table): (&Weak<FastTable>, &Arc<FastTable>)| checked.as_ptr() == Arc::as_ptr(table);
-        let has_all = self.checked_tables.len() == compiled.forms.len() && tables.len() >= compiled.forms.len();
+        let has_all =
+            self.checked_tables.len() == compiled.table_layouts.len() && tables.len() >= compiled.table_layouts.len();
         if !(has_all && self.checked_tables.iter().zip(tables).all(is_same)) {
             self.check_new_tables(compiled, tables);
         }
@@ -436,14 +437,20 @@ impl MachineMemory {
     /// Checks tables other than those of the last run.
     #[cold]
     fn check_new_tables(&mut self, compiled: &Compiled, tables: &[Arc<FastTable>]) {
-        assert!(tables.len() >= compiled.forms.len(), "every table must be there");
-        for (number, (form, table)) in compiled.forms.iter().zip(tables).enumerate() {
+        assert!(
+            tables.len() >= compiled.table_layouts.len(),
+            "every table must be there"
+        );
+        for (number, (layout, table)) in compiled.table_layouts.iter().zip(tables).enumerate() {
             assert!(
-                form == table.form(),
+                layout == table.layout(),
                 "table {number} has another specification than the program's"
             );
         }
-        self.checked_tables = tables[..compiled.forms.len()].iter().map(Arc::downgrade).collect();
+        self.checked_tables = tables[..compiled.table_layouts.len()]
+            .iter()
+            .map(Arc::downgrade)
+            .collect();
     }
 
     /// Runs the packets of the first slots one by one, up to one that is punted. Returns how many
@@ -669,7 +676,7 @@ impl MachineMemory {
         let view = if first_reads_prefetched
             || planned.is_prefetched(packets, prefetched_slots(self.lanes_prefetched, &self.slot_addressing))
         {
-            view.prefetched()
+            view.assume_prefetched()
         } else {
             view
         };
@@ -684,7 +691,7 @@ impl MachineMemory {
             hits,
             keys,
             results,
-            layout: &run.compiled.forms[planned.table.index()].results,
+            layout: &run.compiled.table_layouts[planned.table.index()].results,
         };
         host.prefetch_hits(&lookup);
         match planned.executed {
@@ -715,7 +722,7 @@ impl MachineMemory {
                 hits: active & self.hoisted_hits[executed],
                 keys,
                 results,
-                layout: &compiled.forms[planned.table.index()].results,
+                layout: &compiled.table_layouts[planned.table.index()].results,
             });
         }
         for (table, heads) in &compiled.schedule.arrays {
@@ -730,7 +737,7 @@ impl MachineMemory {
                 hits,
                 keys: &[],
                 results: &mut *results,
-                layout: &compiled.forms[table.index()].results,
+                layout: &compiled.table_layouts[table.index()].results,
             });
             if mask.is_power_of_two() {
                 results[mask.trailing_zeros() as usize] = NOT_LOOKED_UP;

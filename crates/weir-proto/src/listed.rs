@@ -27,10 +27,10 @@ pub struct Listed<T, const FIELD: u32> {
 /// The exceeded limit, at which reading a message stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
-    /// More than [`EncodedList::MOST`] elements.
+    /// More than [`EncodedList::MAX_ELEMENTS`] elements.
     Elements,
-    /// Other fields take more than [`EncodedList::MOST_OTHERS`] bytes.
-    Others,
+    /// Other fields take more than [`EncodedList::MAX_OTHER_BYTES`] bytes.
+    OtherFields,
     /// There is a group, which none of the message types has.
     Group,
 }
@@ -47,11 +47,11 @@ pub struct EncodedList {
 
 impl EncodedList {
     /// The most elements that are read; a message with more has one more than this.
-    pub const MOST: usize = 1 << 23;
+    pub const MAX_ELEMENTS: usize = 1 << 23;
 
     /// The most bytes of all other fields of a message. They name a device, a role and a target,
     /// and are decoded when they are received.
-    pub const MOST_OTHERS: usize = 64 << 10;
+    pub const MAX_OTHER_BYTES: usize = 64 << 10;
 
     /// The exceeded limit, if any.
     #[must_use]
@@ -73,7 +73,7 @@ impl EncodedList {
 
     /// Bytes of the longest element.
     #[must_use]
-    pub fn longest(&self) -> usize {
+    pub fn max_element_len(&self) -> usize {
         self.places
             .iter()
             .map(|(_, length)| *length as usize)
@@ -170,8 +170,8 @@ impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
                 let mut field = rest;
                 skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
                 others += before - rest.len();
-                match others > EncodedList::MOST_OTHERS {
-                    true => excess = Some(Excess::Others),
+                match others > EncodedList::MAX_OTHER_BYTES {
+                    true => excess = Some(Excess::OtherFields),
                     false => self
                         .rest
                         .merge_field(tag, wire_type, &mut field, DecodeContext::default())?,
@@ -182,7 +182,7 @@ impl<T: Message + Default, const FIELD: u32> Message for Listed<T, FIELD> {
                 skip_field(wire_type, tag, &mut rest, DecodeContext::default())?;
                 let end = message.len() - rest.len();
                 places.push(((end - length as usize) as u32, length as u32));
-                excess = (places.len() > EncodedList::MOST).then_some(Excess::Elements);
+                excess = (places.len() > EncodedList::MAX_ELEMENTS).then_some(Excess::Elements);
             }
         }
         self.list.take(EncodedList {
@@ -259,7 +259,10 @@ mod tests {
         assert_eq!(elements, [&[8, 1][..], &[]]);
         assert_eq!(listed.list.within(1..9).count(), 1);
         assert_eq!(listed.list.bytes(elements[0]).as_ref(), [8, 1]);
-        assert_eq!((listed.list.longest(), listed.list.message_len()), (2, encoded.len()));
+        assert_eq!(
+            (listed.list.max_element_len(), listed.list.message_len()),
+            (2, encoded.len())
+        );
     }
 
     #[test]
@@ -295,10 +298,10 @@ mod tests {
 
     #[test]
     fn of_too_many_elements_no_more_are_looked_for() {
-        let mut wire = [3 << 3 | 2, 0].repeat(EncodedList::MOST + 9);
+        let mut wire = [3 << 3 | 2, 0].repeat(EncodedList::MAX_ELEMENTS + 9);
         wire.push(0xff);
         let listed = WriteRequest::decode(wire.as_slice()).unwrap();
-        assert_eq!(listed.list.len(), EncodedList::MOST + 1);
+        assert_eq!(listed.list.len(), EncodedList::MAX_ELEMENTS + 1);
         assert_eq!(listed.list.excess(), Some(Excess::Elements));
     }
 
@@ -338,10 +341,10 @@ mod tests {
         // An unknown field; a message field that is merged each time; a group; a long field.
         let long = [vec![5 << 3 | 2, 0xff, 0xff, 0x7f], vec![7; (1 << 21) - 1]].concat();
         for (others, excess) in [
-            ([9 << 3, 1].repeat(40_000), Excess::Others),
-            ([10, 0].repeat(40_000), Excess::Others),
+            ([9 << 3, 1].repeat(40_000), Excess::OtherFields),
+            ([10, 0].repeat(40_000), Excess::OtherFields),
             (vec![9 << 3 | 3, 9 << 3 | 4], Excess::Group),
-            (long, Excess::Others),
+            (long, Excess::OtherFields),
         ] {
             let wire = [&others[..], &[3 << 3 | 2, 0, 0xff]].concat();
             let listed = WriteRequest::decode(wire.as_slice()).unwrap();

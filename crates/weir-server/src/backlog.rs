@@ -1,28 +1,29 @@
-//! Back-pressure of a stream: which messages are dropped when its client reads slowly.
+//! Load shedding of a stream: which messages are dropped when its client reads slowly.
 //!
-//! Packets, notifications and digest lists may be dropped; answers of arbitration may not.
+//! Packets, notifications and digest lists may be dropped. Answers of arbitration may not: they
+//! have reserved places, and the caller ends the stream when those are used up.
 
 use tokio::sync::mpsc::Sender;
 
 /// Places of a stream's queue that are reserved for messages that must not be dropped.
-pub(crate) const RESERVED: usize = 16;
-/// Beyond this many queued messages no digest list is added: each may take a megabyte.
-pub(crate) const LISTS: usize = 16;
+pub(crate) const RESERVED_PLACES: usize = 16;
+/// A digest list is dropped if this many messages are queued: each may take a megabyte.
+pub(crate) const MAX_QUEUED_FOR_LIST: usize = 16;
 
 /// The size class of a message that may be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+pub(crate) enum SizeClass {
     /// A packet or a notification.
     Small,
     /// A list of thousands of digests.
     List,
 }
 
-/// Whether a message that may be dropped is added to a stream's queue.
-pub(crate) fn has_room<T>(queue: &Sender<T>, size: Size) -> bool {
-    let room = queue.capacity();
-    let waiting = queue.max_capacity() - room;
-    room > RESERVED && (size == Size::Small || waiting < LISTS)
+/// Whether a stream's queue has room for a message that may be dropped.
+pub(crate) fn has_room<T>(queue: &Sender<T>, size: SizeClass) -> bool {
+    let free_places = queue.capacity();
+    let queued = queue.max_capacity() - free_places;
+    free_places > RESERVED_PLACES && (size == SizeClass::Small || queued < MAX_QUEUED_FOR_LIST)
 }
 
 #[cfg(test)]
@@ -31,7 +32,7 @@ mod tests {
 
     #[test]
     fn few_lists_wait_for_a_slow_client_and_more_small_messages() {
-        let (queue, _taken) = tokio::sync::mpsc::channel(100 + RESERVED);
+        let (queue, _taken) = tokio::sync::mpsc::channel(100 + RESERVED_PLACES);
         let add = |size| {
             let has_room = has_room(&queue, size);
             if has_room {
@@ -39,8 +40,11 @@ mod tests {
             }
             has_room
         };
-        assert_eq!((0..100).filter(|_| add(Size::List)).count(), LISTS);
-        assert_eq!((0..200).filter(|_| add(Size::Small)).count(), 100 - LISTS);
-        assert!(!add(Size::List) && queue.capacity() == RESERVED);
+        assert_eq!((0..100).filter(|_| add(SizeClass::List)).count(), MAX_QUEUED_FOR_LIST);
+        assert_eq!(
+            (0..200).filter(|_| add(SizeClass::Small)).count(),
+            100 - MAX_QUEUED_FOR_LIST
+        );
+        assert!(!add(SizeClass::List) && queue.capacity() == RESERVED_PLACES);
     }
 }

@@ -4,8 +4,8 @@
 //! is closed. [`Connection`] wraps a socket: it fails if the peer is silent or accepts no bytes for
 //! too long, and it delays small answers so that several are written by one system call.
 //!
-//! Requests are counted per peer in [`crate::peers`]; message sizes are limited in
-//! [`crate::receiving`].
+//! It does not read what is sent. Requests are counted per peer in [`crate::peers`]; message sizes
+//! are limited in [`crate::receiving`].
 
 use crate::device::lock;
 use crate::peers::{ConnectionSlot, Peer, Peers};
@@ -32,41 +32,41 @@ pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// lower limit the system calls cost more than everything else. With a higher one most of a
 /// client's requests in flight wait here, so that client and server idle alternately
 /// (docs/performance.md).
-const UNDELAYED: usize = 640;
+const MIN_UNDELAYED_BYTES: usize = 640;
 
 /// A vectored write whose last piece has this many bytes or more is not delayed: the transport does
 /// not combine such contents with other answers.
-const UNDELAYED_PIECE: usize = 256;
+const MIN_UNDELAYED_PIECE_BYTES: usize = 256;
 
 /// The limits of a server's connections.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionLimits {
     /// Connections at a time.
-    pub most: usize,
+    pub max_connections: usize,
     /// How long a peer may take until it has sent valid protocol, whatever bytes it sends.
-    pub first: Duration,
-    /// How long a peer may be silent then. Live peers answer pings.
-    pub silence: Duration,
+    pub protocol_timeout: Duration,
+    /// How long a peer may be silent after that. Live peers answer pings.
+    pub silence_timeout: Duration,
 }
 
-impl Bounds {
-    /// The limits of a server that pings peers after a silence of `after`.
-    pub fn pinging(most: usize, after: Duration) -> Self {
-        Bounds {
-            most,
-            first: after,
-            silence: after.saturating_add(PING_TIMEOUT),
+impl ConnectionLimits {
+    /// The limits of a server that pings a peer which has been silent for `keepalive`.
+    pub fn pinging(max_connections: usize, keepalive: Duration) -> Self {
+        ConnectionLimits {
+            max_connections,
+            protocol_timeout: keepalive,
+            silence_timeout: keepalive.saturating_add(PING_TIMEOUT),
         }
     }
 }
 
-/// `most`, or less if the process may open few files. Other servers and the devices of the switch
-/// need file descriptors, too.
-fn affordable(most: usize) -> usize {
+/// `max_connections`, or less if the process may open few files. Other servers and the devices of
+/// the switch need file descriptors, too.
+fn limited_by_open_files(max_connections: usize) -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     match open_files(&limits) {
-        Some(files) => most.min((files / 3).max(1)),
-        None => most,
+        Some(files) => max_connections.min((files / 3).max(1)),
+        None => max_connections,
     }
 }
 
@@ -81,6 +81,7 @@ pub(crate) trait Accept {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Unpin;
 
+    /// Ready with the next connection.
     fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Self::Io>>;
 }
 
@@ -112,51 +113,54 @@ type PendingPermit = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, Ac
 /// closed. If all have a request, the new one is closed. So idle connections keep no client out.
 pub(crate) struct Incoming<L: Accept> {
     listener: L,
-    free: Arc<Semaphore>,
+    /// A permit for each connection that may be accepted.
+    free_slots: Arc<Semaphore>,
+    /// The connected peers, for the choice of which to evict.
     peers: Arc<Peers>,
-    bounds: Bounds,
-    pause: Option<Pin<Box<Sleep>>>,
+    limits: ConnectionLimits,
+    /// Set after a failed accept: the time of the next attempt.
+    accept_retry: Option<Pin<Box<Sleep>>>,
     /// An accepted connection that waits until another one is closed.
-    waiting: Option<(L::Io, PendingPermit)>,
+    awaiting_slot: Option<(L::Io, PendingPermit)>,
 }
 
 impl<L: Accept> Incoming<L> {
-    pub fn new(listener: L, bounds: Bounds) -> Self {
-        let most = affordable(bounds.most).min(Semaphore::MAX_PERMITS);
+    pub fn new(listener: L, limits: ConnectionLimits) -> Self {
+        let max_connections = limited_by_open_files(limits.max_connections).min(Semaphore::MAX_PERMITS);
         Incoming {
             listener,
-            free: Arc::new(Semaphore::new(most)),
+            free_slots: Arc::new(Semaphore::new(max_connections)),
             peers: Arc::default(),
-            bounds,
-            pause: None,
-            waiting: None,
+            limits,
+            accept_retry: None,
+            awaiting_slot: None,
         }
     }
 
     /// The next connection that is admitted.
     pub fn poll_connection(&mut self, context: &mut Context<'_>) -> Poll<Connection<L::Io>> {
         loop {
-            if let Some((_, permit)) = &mut self.waiting {
+            if let Some((_, permit)) = &mut self.awaiting_slot {
                 let permit = ready!(permit.as_mut().poll(context));
-                if let (Some((io, _)), Ok(permit)) = (self.waiting.take(), permit) {
-                    return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds));
+                if let (Some((io, _)), Ok(permit)) = (self.awaiting_slot.take(), permit) {
+                    return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.limits));
                 }
             }
-            if let Some(pause) = &mut self.pause {
-                ready!(pause.as_mut().poll(context));
-                self.pause = None;
+            if let Some(accept_retry) = &mut self.accept_retry {
+                ready!(accept_retry.as_mut().poll(context));
+                self.accept_retry = None;
             }
             match ready!(self.listener.poll_accept(context)) {
-                Ok(io) => match Arc::clone(&self.free).try_acquire_owned() {
-                    Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.bounds)),
+                Ok(io) => match Arc::clone(&self.free_slots).try_acquire_owned() {
+                    Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.limits)),
                     Err(_) if self.peers.evict_idle() => {
-                        self.waiting = Some((io, Box::pin(Arc::clone(&self.free).acquire_owned())));
+                        self.awaiting_slot = Some((io, Box::pin(Arc::clone(&self.free_slots).acquire_owned())));
                     }
                     Err(_) => {}
                 },
                 // The peer has left before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(_) => self.pause = Some(Box::pin(sleep(ACCEPT_RETRY))),
+                Err(_) => self.accept_retry = Some(Box::pin(sleep(ACCEPT_RETRY))),
             }
         }
     }
@@ -170,22 +174,26 @@ impl<L: Accept + Unpin> Stream for Incoming<L> {
     }
 }
 
-/// A connection. It fails when its peer is silent for too long, or when it is evicted.
+/// An accepted connection. It fails when its peer is silent for too long, or when it is evicted.
 #[derive(Debug)]
 pub(crate) struct Connection<I> {
+    /// The socket.
     io: I,
-    silence: Duration,
+    /// How long the peer may send nothing, or accept nothing.
+    silence_timeout: Duration,
     /// The end of the current interval, in which the peer must send something.
     read_deadline: Pin<Box<Sleep>>,
-    /// Whether it has done so. A timer reset for every read would cost more.
+    /// Whether the peer has sent something in it. A timer reset for every read would cost more.
     has_read: bool,
     /// Whether the server's HTTP/2 preface was flushed.
-    has_greeted: bool,
+    has_sent_preface: bool,
+    /// Whether the connection is closed in favour of another peer's.
     is_evicted: bool,
     /// Delays small writes.
     gate: Arc<WriteGate>,
     /// Set while the peer accepts no bytes: the time by which it must.
     write_deadline: Option<Pin<Box<Sleep>>>,
+    /// Its place among the server's connections.
     slot: ConnectionSlot,
 }
 
@@ -193,10 +201,12 @@ pub(crate) struct Connection<I> {
 #[derive(Debug, Default)]
 struct WriteGate(Mutex<GateState>);
 
+/// The state of a [`WriteGate`].
 #[derive(Debug, Default)]
 struct GateState {
+    /// The connection's write, if there is one.
     write: DelayedWrite,
-    /// The runtime will wake the gate.
+    /// Whether the runtime will wake the gate once other tasks have run.
     is_scheduled: bool,
 }
 
@@ -232,7 +242,7 @@ impl WriteGate {
         Poll::Pending
     }
 
-    /// Notes the result of a write. A write that the socket did not accept is not delayed again.
+    /// Records the result of a write. A write that the socket did not accept is not delayed again.
     fn after_write(&self, is_written: bool) {
         lock(&self.0).write = match is_written {
             true => DelayedWrite::Nothing,
@@ -257,13 +267,13 @@ impl Wake for WriteGate {
 }
 
 impl<I> Connection<I> {
-    fn new(io: I, slot: ConnectionSlot, bounds: Bounds) -> Self {
+    fn new(io: I, slot: ConnectionSlot, limits: ConnectionLimits) -> Self {
         Connection {
             io,
-            silence: bounds.silence,
-            read_deadline: Box::pin(sleep(bounds.first)),
+            silence_timeout: limits.silence_timeout,
+            read_deadline: Box::pin(sleep(limits.protocol_timeout)),
             has_read: false,
-            has_greeted: false,
+            has_sent_preface: false,
             is_evicted: false,
             gate: Arc::default(),
             write_deadline: None,
@@ -286,7 +296,8 @@ impl<I> Connection<I> {
         }
     }
 
-    /// Ready when `bytes` may be written; `alone`: they cannot be combined with others.
+    /// Ready when `bytes` may be written; `is_unjoinable`: they cannot be combined with later
+    /// ones.
     ///
     /// Behind its preface the server writes only to peers that have sent valid protocol, so this
     /// also confirms the peer's protocol.
@@ -294,20 +305,20 @@ impl<I> Connection<I> {
     /// Each of several requests that arrived together wakes the connection when it is answered, and
     /// the runtime runs the connection before the next request. Every answer or two would cost a
     /// system call, the most expensive part of a short request. So a write is delayed until there
-    /// are [`UNDELAYED`] bytes, or until all other ready tasks have run. The layers above (HTTP/2,
-    /// TLS) may poll several times before they wait.
-    fn poll_may_write(&mut self, context: &mut Context<'_>, bytes: usize, alone: bool) -> Poll<io::Result<()>> {
+    /// are [`MIN_UNDELAYED_BYTES`] bytes, or until all other ready tasks have run. The layers above
+    /// (HTTP/2, TLS) may poll several times before they wait.
+    fn poll_may_write(&mut self, context: &mut Context<'_>, bytes: usize, is_unjoinable: bool) -> Poll<io::Result<()>> {
         self.check_evicted(context)?;
-        if self.has_greeted {
+        if self.has_sent_preface {
             self.slot.peer.confirm_protocol();
         }
-        match alone || bytes >= UNDELAYED {
+        match is_unjoinable || bytes >= MIN_UNDELAYED_BYTES {
             true => Poll::Ready(Ok(())),
             false => self.gate.poll_open(context).map(Ok),
         }
     }
 
-    /// Notes the result of a write. Fails if the peer has accepted no bytes for too long: the
+    /// Records the result of a write. Fails if the peer has accepted no bytes for too long: the
     /// transport cannot send such a peer a ping.
     fn after_write(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         self.gate.after_write(written.is_ready());
@@ -315,8 +326,10 @@ impl<I> Connection<I> {
             self.write_deadline = None;
             return written;
         }
-        let silence = self.silence;
-        let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(silence)));
+        let silence_timeout = self.silence_timeout;
+        let deadline = self
+            .write_deadline
+            .get_or_insert_with(|| Box::pin(sleep(silence_timeout)));
         ready!(deadline.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -336,7 +349,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             this.has_read = false;
-            this.read_deadline.as_mut().reset(Instant::now() + this.silence);
+            this.read_deadline.as_mut().reset(Instant::now() + this.silence_timeout);
         }
     }
 }
@@ -351,7 +364,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(context))?;
         // Earlier writes belong to the TLS handshake.
-        self.has_greeted = self.slot.peer.has_handshake();
+        self.has_sent_preface = self.slot.peer.has_handshake();
         Poll::Ready(Ok(()))
     }
 
@@ -365,8 +378,8 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let bytes = bufs.iter().map(|b| b.len()).sum();
-        let alone = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= UNDELAYED_PIECE);
-        ready!(self.poll_may_write(context, bytes, alone))?;
+        let is_unjoinable = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= MIN_UNDELAYED_PIECE_BYTES);
+        ready!(self.poll_may_write(context, bytes, is_unjoinable))?;
         let written = Pin::new(&mut self.io).poll_write_vectored(context, bufs);
         self.after_write(context, written)
     }
@@ -399,13 +412,16 @@ mod tests {
         assert_eq!(open_files(text), Some(1024));
         assert_eq!(open_files("Max open files  unlimited  unlimited  files"), None);
         assert_eq!(open_files(""), None);
-        assert_eq!(affordable(1), 1);
-        assert!(affordable(usize::MAX) >= 1);
+        assert_eq!(limited_by_open_files(1), 1);
+        assert!(limited_by_open_files(usize::MAX) >= 1);
     }
 
-    async fn listening(most: usize) -> Incoming<TcpListener> {
+    async fn listening(max_connections: usize) -> Incoming<TcpListener> {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        Incoming::new(listener, Bounds::pinging(most, Duration::from_secs(30)))
+        Incoming::new(
+            listener,
+            ConnectionLimits::pinging(max_connections, Duration::from_secs(30)),
+        )
     }
 
     async fn next(incoming: &mut Incoming<TcpListener>) -> Connection<TcpStream> {
@@ -473,8 +489,8 @@ mod tests {
         let (io, other) = tokio::io::duplex(bytes);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
         let slot = Arc::<Peers>::default().enter(permit);
-        let bounds = Bounds::pinging(9, Duration::from_secs(30));
-        (Connection::new(io, slot, bounds), other)
+        let limits = ConnectionLimits::pinging(9, Duration::from_secs(30));
+        (Connection::new(io, slot, limits), other)
     }
 
     /// Polls twice each time that it is woken, as the layers above do. Returns the result of the
@@ -505,12 +521,12 @@ mod tests {
         let (written, woken) = write(&mut connection, b"few").await;
         assert_eq!((written.expect("there is room"), woken), (3, 2));
         assert_eq!(answers.load(Ordering::SeqCst), others.len());
-        let (written, woken) = write(&mut connection, &[0; UNDELAYED]).await;
-        assert_eq!((written.expect("there is room"), woken), (UNDELAYED, 1));
-        let pieces = [9, UNDELAYED_PIECE].map(|bytes| vec![0; bytes]);
+        let (written, woken) = write(&mut connection, &[0; MIN_UNDELAYED_BYTES]).await;
+        assert_eq!((written.expect("there is room"), woken), (MIN_UNDELAYED_BYTES, 1));
+        let pieces = [9, MIN_UNDELAYED_PIECE_BYTES].map(|bytes| vec![0; bytes]);
         let pieces = pieces.each_ref().map(|piece| io::IoSlice::new(piece));
-        let alone = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write_vectored(context, &pieces)));
-        assert!(alone.await.is_ready());
+        let written = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write_vectored(context, &pieces)));
+        assert!(written.await.is_ready());
         drop(connection);
         let mut all = Vec::new();
         other.read_to_end(&mut all).await.expect("is open");

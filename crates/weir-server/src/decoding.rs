@@ -1,8 +1,11 @@
 //! Decoding of a request's list of elements, within limits, and on blocking threads if it is long.
 //!
-//! [`Bounds`] checks a list by its places in the bytes, before any element is decoded. Elements are
+//! [`ListLimits`] checks the number and the lengths of elements before any is decoded. Elements are
 //! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
 //! are decoded on the blocking pool ([`on_blocking_pool`]). No lock may be held across it.
+//!
+//! It relies on [`EncodedList`], which finds the elements, and on [`budget`], which counts fields.
+//! It does not interpret elements.
 
 use crate::refusal::Refusal;
 use prost::{Message, Name};
@@ -23,50 +26,53 @@ pub const OFFLOAD_ELEMENTS: usize = 256;
 /// hundred times its bytes on the wire. Programs have some ten thousand fields, an entry some ten.
 const MAX_FIELDS: usize = 1 << 20;
 
-/// The refusal of messages with protobuf groups, which no message of these protocols has.
-pub const GROUP: &str = "there is a group in it, which no message of the protocol has";
+/// The text of the refusal of messages with protobuf groups, which no message of these protocols
+/// has.
+pub const GROUP_REFUSAL: &str = "there is a group in it, which no message of the protocol has";
 
-/// The limits of a list.
-pub struct Bounds {
-    request: &'static str,
-    /// The name of its elements.
-    elements: &'static str,
-    most: usize,
+/// The limits of a request's list.
+pub struct ListLimits {
+    /// For error messages.
+    request_name: &'static str,
+    /// The plural name of the elements, for error messages.
+    element_name: &'static str,
+    /// The most elements of the list.
+    max_elements: usize,
     /// The most bytes of an element.
-    longest: usize,
+    max_element_bytes: usize,
 }
 
 /// The most bytes of an update or a query.
-const LONGEST: usize = 8 << 20;
+const MAX_ELEMENT_BYTES: usize = 8 << 20;
 
-impl Bounds {
-    /// The limits of a Write: `most` updates.
-    pub fn write(most: usize) -> Self {
-        Bounds {
-            request: "Write",
-            elements: "updates",
-            most,
-            longest: LONGEST,
+impl ListLimits {
+    /// The limits of a Write: `max_elements` updates.
+    pub fn write(max_elements: usize) -> Self {
+        ListLimits {
+            request_name: "Write",
+            element_name: "updates",
+            max_elements,
+            max_element_bytes: MAX_ELEMENT_BYTES,
         }
     }
 
-    /// The limits of a Read: `most` queries, which the protocol calls `elements`.
-    pub fn read(most: usize, elements: &'static str) -> Self {
-        Bounds {
-            request: "Read",
-            elements,
-            most,
-            longest: LONGEST,
+    /// The limits of a Read: `max_elements` queries, which the protocol calls `element_name`.
+    pub fn read(max_elements: usize, element_name: &'static str) -> Self {
+        ListLimits {
+            request_name: "Read",
+            element_name,
+            max_elements,
+            max_element_bytes: MAX_ELEMENT_BYTES,
         }
     }
 
     /// The limits of a request with a program. A program for hardware may have any length.
-    pub fn program(most: usize, elements: &'static str) -> Self {
-        Bounds {
-            request: "request",
-            elements,
-            most,
-            longest: usize::MAX,
+    pub fn program(max_elements: usize, element_name: &'static str) -> Self {
+        ListLimits {
+            request_name: "request",
+            element_name,
+            max_elements,
+            max_element_bytes: usize::MAX,
         }
     }
 
@@ -79,33 +85,33 @@ impl Bounds {
     /// # Errors
     /// A limit is exceeded.
     pub fn check(&self, list: &EncodedList) -> Result<(), Refusal> {
-        let Bounds {
-            request,
-            elements,
-            most,
-            longest,
+        let ListLimits {
+            request_name,
+            element_name,
+            max_elements,
+            max_element_bytes,
         } = *self;
-        let most = most.min(EncodedList::MOST);
-        let found = match list.excess() {
-            Some(Excess::Others) => {
+        let max_elements = max_elements.min(EncodedList::MAX_ELEMENTS);
+        let count = match list.excess() {
+            Some(Excess::OtherFields) => {
                 return Err(Refusal::full(format!(
-                    "a {request} takes more than {} bytes besides its {elements}",
-                    EncodedList::MOST_OTHERS
+                    "a {request_name} takes more than {} bytes besides its {element_name}",
+                    EncodedList::MAX_OTHER_BYTES
                 )));
             }
-            Some(Excess::Group) => return Err(Refusal::malformed(GROUP)),
-            Some(Excess::Elements) => format!("more than {}", EncodedList::MOST),
+            Some(Excess::Group) => return Err(Refusal::malformed(GROUP_REFUSAL)),
+            Some(Excess::Elements) => format!("more than {}", EncodedList::MAX_ELEMENTS),
             None => list.len().to_string(),
         };
-        if list.len() > most {
+        if list.len() > max_elements {
             return Err(Refusal::full(format!(
-                "{found} {elements} in one {request}; at most {most} are taken"
+                "{count} {element_name} in one {request_name}; at most {max_elements} are taken"
             )));
         }
-        let found = list.longest();
-        if found > longest {
+        let longest = list.max_element_len();
+        if longest > max_element_bytes {
             return Err(Refusal::full(format!(
-                "one of the {elements} has {found} bytes; at most {longest} are taken"
+                "one of the {element_name} has {longest} bytes; at most {max_element_bytes} are taken"
             )));
         }
         Ok(())
@@ -117,28 +123,28 @@ impl Bounds {
 /// # Errors
 /// It is malformed, or has too many fields.
 pub fn decode_element<M: Message + Default + Name>(list: &EncodedList, bytes: &[u8]) -> Result<M, Refusal> {
-    let mut left = MAX_FIELDS;
-    decode_within(list, bytes, &mut left)
+    let mut fields_left = MAX_FIELDS;
+    decode_within(list, bytes, &mut fields_left)
 }
 
-/// Decodes one element; `left` is the number of fields that remain for this and further ones.
+/// Decodes one element. `fields_left`: how many fields this element and further ones may have.
 fn decode_within<M: Message + Default + Name>(
     list: &EncodedList,
     bytes: &[u8],
-    left: &mut usize,
+    fields_left: &mut usize,
 ) -> Result<M, Refusal> {
-    check_fields::<M>(bytes, left)?;
+    check_fields::<M>(bytes, fields_left)?;
     // Fields of type `bytes` share the memory of the request.
     M::decode(list.bytes(bytes)).map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
-/// Refuses a message with more fields than are left; else subtracts its fields.
-fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> {
-    let fields = budget::fields::<M>(bytes, *left).map_err(|excess| match excess {
+/// Subtracts a message's fields from `fields_left`. Refuses a message that has more.
+fn check_fields<M: Name>(bytes: &[u8], fields_left: &mut usize) -> Result<(), Refusal> {
+    let fields = budget::fields::<M>(bytes, *fields_left).map_err(|excess| match excess {
         budget::Excess::Fields => Refusal::full(format!("more than {MAX_FIELDS} fields to be read at once")),
-        budget::Excess::Group => Refusal::malformed(GROUP),
+        budget::Excess::Group => Refusal::malformed(GROUP_REFUSAL),
     })?;
-    *left = left.saturating_sub(fields);
+    *fields_left = fields_left.saturating_sub(fields);
     Ok(())
 }
 
@@ -148,8 +154,9 @@ fn check_fields<M: Name>(bytes: &[u8], left: &mut usize) -> Result<(), Refusal> 
 /// # Errors
 /// One is malformed, or they have too many fields together.
 pub fn decode_joined<M: Message + Default + Name>(list: &EncodedList) -> Result<Option<M>, Refusal> {
-    let mut left = MAX_FIELDS;
-    list.iter().try_for_each(|part| check_fields::<M>(part, &mut left))?;
+    let mut fields_left = MAX_FIELDS;
+    list.iter()
+        .try_for_each(|part| check_fields::<M>(part, &mut fields_left))?;
     list.join()
         .map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
@@ -161,28 +168,28 @@ pub fn is_large(list: &EncodedList) -> bool {
 
 /// Permits for blocking threads: one per core. More would compete with the thread that serves all
 /// clients, and hold more in memory.
-static THREADS: LazyLock<Arc<Semaphore>> =
+static THREAD_PERMITS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))));
 
-/// Runs `make` on the blocking pool once a permit is free, or at once if it is not large.
+/// Runs `work` on the blocking pool once a permit is free, or at once if it is not large.
 ///
-/// There may be a queue. The caller must not hold a lock that others wait for, and `make` must not
-/// wait for anything.
+/// Callers queue for the permit. The caller must not hold a lock that others wait for, and `work`
+/// must not wait for anything.
 ///
 /// # Errors
-/// The server is stopping, or `make` panicked.
+/// The server is stopping, or `work` panicked.
 pub async fn on_blocking_pool<T: Send + 'static>(
     is_large: bool,
-    make: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     if !is_large {
-        return Ok(make());
+        return Ok(work());
     }
-    let thread = Arc::clone(&THREADS).acquire_owned().await;
+    let thread = Arc::clone(&THREAD_PERMITS).acquire_owned().await;
     // The thread owns the permit: the caller may be dropped before the work is done.
     on_blocking_pool_unqueued(true, move || {
         let _thread = thread;
-        make()
+        work()
     })
     .await
 }
@@ -191,15 +198,15 @@ pub async fn on_blocking_pool<T: Send + 'static>(
 /// one at a time.
 ///
 /// # Errors
-/// The server is stopping, or `make` panicked.
+/// The server is stopping, or `work` panicked.
 pub async fn on_blocking_pool_unqueued<T: Send + 'static>(
     is_large: bool,
-    make: impl FnOnce() -> T + Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
     if !is_large {
-        return Ok(make());
+        return Ok(work());
     }
-    spawn_blocking(make).await.map_err(|e| join_refusal(&e))
+    spawn_blocking(work).await.map_err(|e| join_refusal(&e))
 }
 
 /// The refusal when a blocking thread gave no result.
@@ -220,14 +227,14 @@ pub async fn decode_all<M: Message + Default + Name + 'static>(
     permit: impl Send + 'static,
 ) -> Result<Vec<M>, Refusal> {
     let is_large = is_large(&list);
-    let make = move || {
+    let work = move || {
         let _permit = permit;
-        let mut left = MAX_FIELDS;
+        let mut fields_left = MAX_FIELDS;
         list.iter()
-            .map(|bytes| decode_within(&list, bytes, &mut left))
+            .map(|bytes| decode_within(&list, bytes, &mut fields_left))
             .collect()
     };
-    on_blocking_pool(is_large, make).await?
+    on_blocking_pool(is_large, work).await?
 }
 
 #[cfg(test)]
@@ -279,12 +286,12 @@ mod tests {
     async fn the_blocking_pool_uses_one_thread_per_core() {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let cores = available_parallelism().map_or(1, usize::from);
-        let (working, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (working, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let tasks: Vec<_> = (0..cores * 8)
             .map(|_| {
-                let (working, most) = (Arc::clone(&working), Arc::clone(&most));
+                let (working, peak) = (Arc::clone(&working), Arc::clone(&peak));
                 let work = move || {
-                    most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    peak.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     (0..1000).for_each(|_| std::thread::yield_now());
                     working.fetch_sub(1, Ordering::SeqCst);
                 };
@@ -294,18 +301,18 @@ mod tests {
         for task in tasks {
             assert_eq!(task.await.expect("no panic"), Ok(()));
         }
-        assert!((1..=cores).contains(&most.load(Ordering::SeqCst)), "{most:?}");
+        assert!((1..=cores).contains(&peak.load(Ordering::SeqCst)), "{peak:?}");
     }
 
     #[test]
     fn protobuf_groups_are_refused() {
         let group = [9 << 3 | 3, 9 << 3 | 4];
         let request = ReadRequest::decode(&group[..]).expect("elements are not decoded").list;
-        let refused = Bounds::read(9, "entities").check(&request);
-        assert_eq!(refused, Err(Refusal::malformed(GROUP)));
+        let refused = ListLimits::read(9, "entities").check(&request);
+        assert_eq!(refused, Err(Refusal::malformed(GROUP_REFUSAL)));
         let wire = [&[2 << 3 | 2, 2][..], &group].concat();
         let list = ReadRequest::decode(wire.as_slice()).expect("has one entity").list;
         let entity = decode_element::<pb::Entity>(&list, list.iter().next().expect("is there"));
-        assert_eq!(entity, Err(Refusal::malformed(GROUP)));
+        assert_eq!(entity, Err(Refusal::malformed(GROUP_REFUSAL)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It is read-only. The metrics come from a [`Source`]; this module knows no switch.
 
-use crate::connections::{Bounds, Connection, Incoming};
+use crate::connections::{Connection, ConnectionLimits, Incoming};
 use crate::peers::Peer;
 use axum::Router;
 use axum::extract::connect_info::{ConnectInfo, Connected};
@@ -22,13 +22,13 @@ use tokio::net::{TcpListener, TcpStream};
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long the switch may take to report its counters.
-const PATIENCE: Duration = Duration::from_secs(5);
+const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The limits of connections. A scraper with longer intervals opens a new connection each time.
-const CONNECTIONS: Bounds = Bounds {
-    most: 64,
-    first: Duration::from_secs(30),
-    silence: Duration::from_secs(120),
+const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
+    max_connections: 64,
+    protocol_timeout: Duration::from_secs(30),
+    silence_timeout: Duration::from_secs(120),
 };
 
 /// The source of a switch's metrics.
@@ -85,7 +85,7 @@ pub async fn serve_on(source: Arc<dyn Source>, listener: TcpListener) -> std::io
         .route("/", get(index))
         .with_state(source)
         .layer(middleware::from_fn(busy));
-    let listener = Limited(Incoming::new(listener, CONNECTIONS));
+    let listener = Limited(Incoming::new(listener, CONNECTION_LIMITS));
     axum::serve(listener, router.into_make_service_with_connect_info::<Asking>()).await
 }
 
@@ -94,7 +94,7 @@ async fn index() -> &'static str {
 }
 
 async fn metrics(State(source): State<Arc<dyn Source>>) -> Response {
-    match tokio::time::timeout(PATIENCE, source.metrics()).await {
+    match tokio::time::timeout(METRICS_TIMEOUT, source.metrics()).await {
         Ok(Some(text)) => ([(header::CONTENT_TYPE, METRICS)], text).into_response(),
         Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, "the switch is stopping\n").into_response(),
         Err(_) => (StatusCode::GATEWAY_TIMEOUT, "the switch does not tell its counters\n").into_response(),
@@ -133,7 +133,7 @@ mod tests {
         tokio::spawn(serve_on(Arc::new(Silent), listener));
         let connect = || async move { TcpStream::connect(address).await.expect("the kernel takes it") };
         let mut unfinished = Vec::new();
-        for _ in 0..CONNECTIONS.most {
+        for _ in 0..CONNECTION_LIMITS.max_connections {
             let mut connection = connect().await;
             connection.write_all(b"G").await.expect("is sent");
             unfinished.push(connection);

@@ -1,9 +1,9 @@
-//! Phases of a device: either its Writes run, or its Reads of more than one step, each kind
-//! together.
+//! The phase lock of a device: its Writes run concurrently, or its long Reads do, never both.
 //!
-//! A Read of several steps must not show half of a batch, so no Write may run during it. A waiting
-//! Write blocks new Reads from joining the running phase. Therefore a Write waits for the Reads of
-//! at most two phases, however many Reads arrive. Short Reads need no phase (`reading.rs`).
+//! A long Read has more than one step. It must not show half of a batch, so no Write may run during
+//! it. A waiting Write blocks new Reads from joining the running phase. Therefore a Write waits for
+//! the Reads of at most two phases, however many Reads arrive. Short Reads need no phase
+//! (`reading.rs`).
 
 use crate::device::lock;
 use std::sync::{Arc, Weak};
@@ -14,16 +14,19 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// A lock that either Writes or long Reads hold, each kind together.
 #[derive(Debug, Default)]
 pub(crate) struct PhasedRwLock {
-    /// Writes share it; the Reads of one phase hold it exclusively, together.
+    /// Writes hold it shared. The Reads of one phase hold it exclusively, by one common guard.
     lock: Arc<RwLock<()>>,
-    /// The running phase of Reads, if there is one. Locked while a Read waits for the next phase.
+    /// The guard of the running phase of Reads, if any. Locked while a Read waits for the next
+    /// phase.
     read_phase: Mutex<Weak<OwnedRwLockWriteGuard<()>>>,
+    /// The Writes that wait for a phase, for [`PhasedRwLock::read_is_overdue`].
     writers: std::sync::Mutex<WaitingWriters>,
 }
 
 /// The Writes that wait for a phase.
 #[derive(Debug, Default)]
 struct WaitingWriters {
+    /// The number of waiting Writes.
     count: usize,
     /// Since when at least one has waited without interruption.
     since: Option<Instant>,
@@ -38,6 +41,7 @@ pub(crate) struct WritePhase {
 /// A share of a phase of Reads. The phase ends when all shares are dropped.
 #[derive(Debug)]
 pub(crate) struct ReadPhase {
+    /// When this Read joined the phase.
     since: Instant,
     _guard: Arc<OwnedRwLockWriteGuard<()>>,
 }
@@ -96,13 +100,13 @@ impl PhasedRwLock {
         }
     }
 
-    /// Completes once a Write has waited for `patience` since this Read began.
-    pub async fn read_is_overdue(&self, read: &ReadPhase, patience: Duration) {
+    /// Completes once a Write has waited for `max_wait` while this Read was in its phase.
+    pub async fn read_is_overdue(&self, read: &ReadPhase, max_wait: Duration) {
         loop {
             match self.writers_wait_since() {
                 None => sleep(POLL_INTERVAL).await,
                 Some(since) => {
-                    let deadline = since.max(read.since) + patience;
+                    let deadline = since.max(read.since) + max_wait;
                     if deadline <= Instant::now() {
                         return;
                     }
@@ -112,10 +116,12 @@ impl PhasedRwLock {
         }
     }
 
+    /// Whether a Write waits for a phase.
     fn has_waiting_writer(&self) -> bool {
         self.writers_wait_since().is_some()
     }
 
+    /// Since when Writes have waited without interruption; `None` if none waits.
     fn writers_wait_since(&self) -> Option<Instant> {
         lock(&self.writers).since
     }
@@ -169,19 +175,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_read_is_overdue_once_a_write_has_waited_for_the_patience() {
+    async fn a_read_is_overdue_once_a_write_has_waited_for_the_maximum() {
         let phases = Arc::new(PhasedRwLock::default());
-        let patience = Duration::from_secs(2);
+        let max_wait = Duration::from_secs(2);
         let read = phases.read().await;
-        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, patience));
+        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, max_wait));
         // No Write waits, or not for long.
-        assert!(overdue(patience * 9).await.is_err());
-        assert!(tokio::time::timeout(patience / 2, phases.write()).await.is_err());
-        assert!(overdue(patience * 9).await.is_err());
+        assert!(overdue(max_wait * 9).await.is_err());
+        assert!(tokio::time::timeout(max_wait / 2, phases.write()).await.is_err());
+        assert!(overdue(max_wait * 9).await.is_err());
         let waiter = Arc::clone(&phases);
         let write = tokio::spawn(async move { waiter.write().await });
-        assert!(overdue(patience / 2).await.is_err());
-        assert!(overdue(patience).await.is_ok());
+        assert!(overdue(max_wait / 2).await.is_err());
+        assert!(overdue(max_wait).await.is_ok());
         // The patience of a Read in a later phase counts from the start of that phase.
         let waiter = Arc::clone(&phases);
         let next = tokio::spawn(async move { waiter.read().await });
@@ -193,9 +199,9 @@ mod tests {
         drop(write.await);
         let read = next.await.expect("has its phase");
         assert!(!last.is_finished() && phases.has_waiting_writer());
-        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, patience));
-        assert!(overdue(patience / 2).await.is_err());
-        assert!(overdue(patience).await.is_ok());
+        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, max_wait));
+        assert!(overdue(max_wait / 2).await.is_err());
+        assert!(overdue(max_wait).await.is_ok());
         drop(read);
         drop(last.await);
     }

@@ -1,6 +1,6 @@
 //! Ports as control planes of hardware see them: added, enabled, and up where there is a link.
 
-use crate::bfrt::target::{OtherPipePorts, PORTS_OF_PIPE};
+use crate::bfrt::target::{OtherPipePorts, PORT_NUMBERS_PER_PIPE};
 use crate::bfrt::value::Value;
 use crate::dataplane::PortInfo;
 use crate::device::lock;
@@ -106,7 +106,7 @@ impl Ports {
             return OtherPipePorts::Unknown;
         }
         let mut all = self.known.iter().map(|p| p.port).chain(cpu_port);
-        all.find(|p| *p >= PORTS_OF_PIPE)
+        all.find(|p| *p >= PORT_NUMBERS_PER_PIPE)
             .map_or(OtherPipePorts::None, OtherPipePorts::AtLeast)
     }
 

@@ -1,4 +1,4 @@
-//! The execution of Reads, for both protocols: in steps, each one command of the switch.
+//! Executes Reads, for both protocols, in steps: each step is one command of the switch.
 //!
 //! A Read first tries a single step, between the commands of Writes. If that does not suffice, it
 //! starts again in a phase of Reads ([`crate::phases`]), so that it never shows half of a Write. A
@@ -6,7 +6,8 @@
 //! it. A Read is aborted if it takes longer than its results justify, if a Write has waited too
 //! long for it, or if its client has left.
 //!
-//! The protocols supply the queries ([`Queries`]) and send the results ([`EntitySink`]).
+//! The protocols supply the queries ([`Queries`]) and send the results ([`EntitySink`]). This
+//! module knows neither their messages nor their tables.
 
 use crate::dataplane::{Gone, gather};
 use crate::device::{Device, Pipeline};
@@ -25,30 +26,34 @@ pub(crate) trait Queries: Send + Sync + Sized + 'static {
     /// A position within the results of one query.
     type Cursor: Copy + Default + Send + Sync + 'static;
 
+    /// The number of queries.
     fn count(&self) -> usize;
 
-    /// Whether the results differ between replicas (counters).
-    fn differ(&self) -> bool;
+    /// Whether results differ between replicas, as those with counters do.
+    fn differ_between_replicas(&self) -> bool;
 
     /// One step on a replica: the queries from `from` to `end`, within the budget of a step.
     fn step(&self, switch: &Switch, from: Position<Self>, end: usize) -> ReadStep<Self>;
 
-    /// Adds the results of another replica.
+    /// Adds the results of another replica to those in `whole`.
     fn merge(&self, whole: &mut Vec<Self::Entity>, other: &[Self::Entity]);
 }
 
 /// Where the next step of a Read continues: the query, and the cursor within it.
 pub(crate) type Position<Q> = (usize, <Q as Queries>::Cursor);
 
-/// Queries that were refused.
+/// Refused queries: their numbers, and why.
 pub(crate) type Refused = Vec<(usize, Refusal)>;
 
 /// The result of one step.
 pub(crate) struct ReadStep<Q: Queries> {
+    /// The results.
     pub entities: Vec<Q::Entity>,
-    /// Their cost in plain entries.
+    /// The cost of the entities in plain entries.
     pub cost: usize,
+    /// The queries that were refused in this step.
     pub refused: Refused,
+    /// Where the next step continues; `None` after the last.
     pub next: Option<Position<Q>>,
 }
 
@@ -63,36 +68,39 @@ pub(crate) trait EntitySink<E> {
 ///
 /// Both are counted in plain entries; a group counts as its members.
 pub(crate) struct StepBudget {
-    most: usize,
+    /// The cost of results at which the step ends.
+    max_cost: usize,
+    /// The cost of the results so far.
     charged: usize,
+    /// Entries that may still be visited.
     visits_left: usize,
 }
 
 /// Bytes that cost as much as a plain entry.
-const BYTES: usize = 64;
+const BYTES_PER_ENTRY: usize = 64;
 
 /// The cost of bytes that are sent as they are stored.
 pub(crate) fn cost_of_bytes(bytes: usize) -> usize {
-    bytes / BYTES
+    bytes / BYTES_PER_ENTRY
 }
 
 impl StepBudget {
     /// Entries that may be visited for each that may be found.
     pub const VISITS_PER_ENTITY: usize = 16;
 
-    /// A budget of `most` plain entries, at least one.
-    pub fn for_entities(most: usize) -> Self {
-        let most = most.max(1);
+    /// A budget of `max_cost` plain entries, at least one.
+    pub fn for_entities(max_cost: usize) -> Self {
+        let max_cost = max_cost.max(1);
         StepBudget {
-            most,
+            max_cost,
             charged: 0,
-            visits_left: most.saturating_mul(Self::VISITS_PER_ENTITY),
+            visits_left: max_cost.saturating_mul(Self::VISITS_PER_ENTITY),
         }
     }
 
     /// Whether the step may find no more.
     pub fn is_full(&self) -> bool {
-        self.charged >= self.most
+        self.charged >= self.max_cost
     }
 
     /// Charges a result. The last one may exceed the budget, since a result is not split.
@@ -114,26 +122,26 @@ impl StepBudget {
 }
 
 /// The most queries of one step.
-const QUERIES: usize = 256;
+const MAX_QUERIES_PER_STEP: usize = 256;
 
-/// How long the steps of a Read may take without finding anything. Each 50,000 plain entries that
-/// are found add a second.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the steps of a Read may take without results. Each [`MIN_ENTRIES_PER_SECOND`] plain
+/// entries found add a second.
+const SEARCH_TIME: Duration = Duration::from_secs(2);
 
-/// Runs one query after the other with `read` until the budget in `found` is used up. Returns the
-/// refused queries, and where to continue.
+/// Runs one query after the other with `read`, which adds results to `portion`, until the budget of
+/// `portion` is used up. Returns the refused queries, and where to continue.
 pub(crate) fn run_queries<P: Default, F: AsRef<StepBudget>>(
     (first, mut cursor): (usize, P),
     end: usize,
-    found: &mut F,
+    portion: &mut F,
     mut read: impl FnMut(usize, P, &mut F) -> Result<Option<P>, Refusal>,
 ) -> (Refused, Option<(usize, P)>) {
     let mut refused = Vec::new();
     for number in first..end {
-        if number - first == QUERIES || (*found).as_ref().is_full() {
+        if number - first == MAX_QUERIES_PER_STEP || (*portion).as_ref().is_full() {
             return (refused, Some((number, cursor)));
         }
-        match read(number, cursor, found) {
+        match read(number, cursor, portion) {
             Ok(None) => {}
             Ok(Some(more)) => return (refused, Some((number, more))),
             Err(refusal) => refused.push((number, refusal)),
@@ -150,11 +158,11 @@ fn step<Q: Queries>(
     from: Position<Q>,
 ) -> impl Future<Output = Result<ReadStep<Q>, Refusal>> + Send + use<Q> {
     // If the Read was dropped before the command is executed, nothing is read.
-    let queued = Arc::downgrade(queries);
+    let weak_queries = Arc::downgrade(queries);
     let steps = gather(&*pipeline.plane, move |replica, switch| {
-        let queries = queued.upgrade()?;
+        let queries = weak_queries.upgrade()?;
         // Results that do not differ are read from the first replica only.
-        let end = if replica == 0 || queries.differ() {
+        let end = if replica == 0 || queries.differ_between_replicas() {
             queries.count()
         } else {
             0
@@ -165,7 +173,7 @@ fn step<Q: Queries>(
     async move {
         let mut steps = steps.await?.into_iter().flatten();
         let mut whole = steps.next().ok_or(Gone)?;
-        if queries.differ() {
+        if queries.differ_between_replicas() {
             steps.for_each(|other| queries.merge(&mut whole.entities, &other.entities));
         }
         Ok(whole)
@@ -182,10 +190,11 @@ pub(crate) async fn until_closed<T, M>(out: &Sender<M>, work: impl Future<Output
 }
 
 /// Executes a Read and sends the results to `sink`. Returns the queries, resolved for the program
-/// that was read, and those that were refused. `patience`: how long Writes may wait for it.
+/// that was read, and those that were refused. `max_write_wait`: how long Writes may wait for the
+/// Read before it is aborted.
 pub(crate) async fn read<Q: Queries>(
     device: &Device,
-    patience: Duration,
+    max_write_wait: Duration,
     queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
     sink: &mut impl EntitySink<Q::Entity>,
 ) -> Result<(Arc<Q>, Refused), Refusal> {
@@ -209,7 +218,7 @@ pub(crate) async fn read<Q: Queries>(
     tokio::select! {
         biased;
         done = read_long(device, queries, sink) => done,
-        () = device.phases.read_is_overdue(&phase, patience) => Err(Refusal::too_slow(
+        () = device.phases.read_is_overdue(&phase, max_write_wait) => Err(Refusal::too_slow(
             "others have waited to write for as long as a Read may keep them; ask for less at a time, or take the answer faster",
         )),
     }
@@ -225,52 +234,54 @@ async fn read_long<Q: Queries>(
     let pipeline = pipelines.current()?;
     let resolved = Arc::new(queries(pipeline)?);
     let mut refused = Vec::new();
-    let mut left = PATIENCE;
+    let mut time_left = SEARCH_TIME;
     let mut next_step = Some(step(&resolved, pipeline, Position::<Q>::default()));
-    while let Some(found) = next_step {
+    while let Some(running) = next_step {
         let started = Instant::now();
-        let found = found.await?;
-        left += Duration::from_secs_f64(found.cost as f64 / RATE);
-        left = left.checked_sub(started.elapsed()).ok_or_else(|| {
+        let finished = running.await?;
+        time_left += Duration::from_secs_f64(finished.cost as f64 / MIN_ENTRIES_PER_SECOND);
+        time_left = time_left.checked_sub(started.elapsed()).ok_or_else(|| {
             Refusal::too_slow(
                 "the queries look at too many entries for the few they find, and others wait; ask for less at a time",
             )
         })?;
         // The switch executes the next step while this one is sent.
-        next_step = found.next.map(|from| step(&resolved, pipeline, from));
-        sink.add(found.entities, found.cost).await?;
-        refused.extend(found.refused);
+        next_step = finished.next.map(|from| step(&resolved, pipeline, from));
+        sink.add(finished.entities, finished.cost).await?;
+        refused.extend(finished.refused);
         // Other clients share this thread, and reading is faster than sending.
         tokio::task::yield_now().await;
     }
     Ok((resolved, refused))
 }
 
-/// Plain entries per second that a client must accept, once its patience is used up.
-const RATE: f64 = 50_000.0;
+/// The minimum rate of a Read: plain entries per second that it must find and its client accept.
+const MIN_ENTRIES_PER_SECOND: f64 = 50_000.0;
 
 /// Sends the messages of an answer to a client, which must accept them at a minimum rate.
 ///
-/// A client may take `patience` for one message. For all messages it may take `patience`, and a
-/// second per 50,000 plain entries.
+/// A client may take `message_timeout` for one message. For all messages it may take that long, and
+/// a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
 pub(crate) struct PacedSender<'a, T> {
+    /// The queue to the transport.
     out: &'a Sender<Result<T, Status>>,
-    patience: Duration,
+    /// How long the client may take for one message.
+    message_timeout: Duration,
     /// The time that is left for all messages.
-    left: Duration,
+    time_left: Duration,
 }
 
 impl<'a, T> PacedSender<'a, T> {
-    /// Whether the client has left.
+    /// Whether the client has disconnected.
     pub fn is_gone(&self) -> bool {
         self.out.is_closed()
     }
 
-    pub fn new(out: &'a Sender<Result<T, Status>>, patience: Duration) -> Self {
+    pub fn new(out: &'a Sender<Result<T, Status>>, message_timeout: Duration) -> Self {
         PacedSender {
             out,
-            patience,
-            left: patience,
+            message_timeout,
+            time_left: message_timeout,
         }
     }
 
@@ -280,11 +291,12 @@ impl<'a, T> PacedSender<'a, T> {
     /// # Errors
     /// The client does not accept it in time, or has left.
     pub async fn send(&mut self, message: T, cost: usize, places: usize) -> Result<(), Refusal> {
-        self.left += Duration::from_secs_f64(cost as f64 / RATE);
+        self.time_left += Duration::from_secs_f64(cost as f64 / MIN_ENTRIES_PER_SECOND);
         let begin = Instant::now();
         let places = places.clamp(1, self.out.max_capacity());
-        let reserved = tokio::time::timeout(self.patience.min(self.left), self.out.reserve_many(places)).await;
-        self.left = self.left.saturating_sub(begin.elapsed());
+        let reserved =
+            tokio::time::timeout(self.message_timeout.min(self.time_left), self.out.reserve_many(places)).await;
+        self.time_left = self.time_left.saturating_sub(begin.elapsed());
         match reserved {
             Ok(Ok(mut places)) => {
                 if let Some(place) = places.next() {
@@ -345,7 +357,15 @@ mod tests {
             position = next;
         }
         // Query 7 continues in a new step.
-        assert_eq!(steps, [(0, 8), (1, 8 + QUERIES), (0, 8 + 2 * QUERIES), (0, 601)]);
+        assert_eq!(
+            steps,
+            [
+                (0, 8),
+                (1, 8 + MAX_QUERIES_PER_STEP),
+                (0, 8 + 2 * MAX_QUERIES_PER_STEP),
+                (0, 601)
+            ]
+        );
         assert_eq!(read[7..9], [(7, 0), (7, 3)]);
         assert_eq!(read[600], (599, 0));
     }

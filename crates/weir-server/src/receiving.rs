@@ -6,7 +6,8 @@
 //! that all connections of the server share. The charge lasts until the answer is sent and the work
 //! is done. A client that sends too slowly loses its request.
 //!
-//! The content of messages is not read here (`decoding.rs`).
+//! Quotas per connection keep one client from using the whole budget. The content of messages is
+//! not read here (`decoding.rs`).
 
 use crate::device::lock;
 use crate::peers::{Busy, Peer};
@@ -21,14 +22,14 @@ use tonic::body::Body;
 use tonic::codegen::{Body as HttpBody, Bytes, http};
 
 /// Bytes of a gRPC message header: the compression flag and the length.
-const HEADER: usize = 5;
+const HEADER_BYTES: usize = 5;
 
 /// Messages of this many bytes or more are charged. A shorter one is charged if it arrives in
 /// pieces, since its rest may take any time.
-const MIN_CHARGED: usize = 16 << 10;
+const MIN_CHARGED_BYTES: usize = 16 << 10;
 
-/// Messages of this many bytes or more are large.
-const LARGE: usize = 1 << 20;
+/// Messages of this many bytes or more are in the size class *large*, others in *small*.
+const MIN_LARGE_BYTES: usize = 1 << 20;
 
 /// One part in this many of the budget is reserved for messages that are not large, so that large
 /// claims do not keep them out.
@@ -38,33 +39,33 @@ const SMALL_RESERVE_DIVISOR: usize = 8;
 /// length. Large and small messages have separate quotas.
 const PEER_QUOTA_DIVISOR: usize = 4;
 
-/// The least average rate, over [`Bounds::patience`], at which a client must send: bytes per
-/// second.
-const MIN_RATE: u128 = 1 << 20;
+/// The least average rate, over [`MessageLimits::receive_timeout`], at which a client must send:
+/// bytes per second.
+const MIN_BYTES_PER_SECOND: u128 = 1 << 20;
 
-/// Intervals of [`Bounds::patience`]. If another request is refused for lack of budget during an
-/// interval, the rate must hold within that interval, and this fraction of the claimed length must
-/// arrive in it. So a claim without bytes keeps others out for one interval only.
-const INTERVALS: u32 = 30;
+/// Intervals of [`MessageLimits::receive_timeout`]. If another request is refused for lack of
+/// budget during an interval, the rate must hold within that interval, and this fraction of the
+/// claimed length must arrive in it. So a claim without bytes keeps others out for one interval
+/// only.
+const RATE_INTERVALS: u32 = 30;
 
 /// The limits of a server's messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    /// The most bytes of a message; the transport itself refuses longer ones.
-    pub longest: usize,
-    /// The budget: bytes of all messages together; at least `longest`.
-    pub together: usize,
-    /// The time over which a client's rate is measured, and the deadline for the rest of a message.
-    pub patience: Duration,
+pub(crate) struct MessageLimits {
+    /// The most bytes of a message. The transport refuses longer ones.
+    pub max_message_bytes: usize,
+    /// The budget: bytes of all charged messages together. At least `max_message_bytes` is used.
+    pub budget_bytes: usize,
+    /// The window over which a client's rate is measured: the timeout for the rest of a message
+    /// that is sent too slowly.
+    pub receive_timeout: Duration,
 }
 
-/// Bytes charged to the budget.
+/// Bytes charged to the budget, by size class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Charge {
-    /// By large messages.
-    large: usize,
-    /// By others.
-    small: usize,
+    large_bytes: usize,
+    small_bytes: usize,
 }
 
 impl Charge {
@@ -77,24 +78,25 @@ impl Charge {
 
     /// The size class of a message of this many bytes.
     fn class_of(&mut self, bytes: usize) -> &mut usize {
-        match bytes >= LARGE {
-            true => &mut self.large,
-            false => &mut self.small,
+        match bytes >= MIN_LARGE_BYTES {
+            true => &mut self.large_bytes,
+            false => &mut self.small_bytes,
         }
     }
 
+    /// Bytes of both classes.
     fn sum(self) -> usize {
-        self.large + self.small
+        self.large_bytes + self.small_bytes
     }
 
     fn add(&mut self, more: Charge) {
-        self.large += more.large;
-        self.small += more.small;
+        self.large_bytes += more.large_bytes;
+        self.small_bytes += more.small_bytes;
     }
 
     fn subtract(&mut self, less: Charge) {
-        self.large -= less.large;
-        self.small -= less.small;
+        self.large_bytes -= less.large_bytes;
+        self.small_bytes -= less.small_bytes;
     }
 }
 
@@ -105,48 +107,51 @@ pub(crate) struct Account(Mutex<Charge>);
 /// The memory budget of a server.
 #[derive(Debug)]
 struct Budget {
-    whole: usize,
-    /// The part that large messages may use.
-    large: usize,
+    /// The whole budget.
+    total_bytes: usize,
+    /// The part of it that large messages may use.
+    large_bytes: usize,
+    /// The part in use.
     charged: Mutex<Charge>,
-    /// Messages that were refused for lack of budget.
-    refused: AtomicUsize,
+    /// The number of messages refused for lack of budget so far.
+    refusals: AtomicUsize,
 }
 
 impl Budget {
-    fn new(bounds: &Bounds) -> Self {
-        let whole = bounds.together.max(bounds.longest);
+    fn new(limits: &MessageLimits) -> Self {
+        let total_bytes = limits.budget_bytes.max(limits.max_message_bytes);
         Budget {
-            whole,
-            large: (whole - whole / SMALL_RESERVE_DIVISOR).max(bounds.longest),
+            total_bytes,
+            large_bytes: (total_bytes - total_bytes / SMALL_RESERVE_DIVISOR).max(limits.max_message_bytes),
             charged: Mutex::default(),
-            refused: AtomicUsize::new(0),
+            refusals: AtomicUsize::new(0),
         }
     }
 
-    fn refused(&self) -> usize {
-        self.refused.load(Ordering::Relaxed)
+    /// The number of messages refused for lack of budget so far.
+    fn refusals(&self) -> usize {
+        self.refusals.load(Ordering::Relaxed)
     }
 
     /// Charges a message to the budget and to its connection.
     fn charge(&self, account: &Account, bytes: usize) -> Result<(), Status> {
         let (mut all, mut peer) = (lock(&self.charged), lock(&account.0));
-        let (has, most) = (*peer.class_of(bytes), self.whole / PEER_QUOTA_DIVISOR);
-        if has > 0 && has + bytes > most {
+        let (charged_to_peer, quota) = (*peer.class_of(bytes), self.total_bytes / PEER_QUOTA_DIVISOR);
+        if charged_to_peer > 0 && charged_to_peer + bytes > quota {
             return Err(Status::resource_exhausted(format!(
-                "the message has {bytes} bytes; the messages of one client may have {most} at a time, or one alone any number, and this client's \
-                 have {has} now: try again"
+                "the message has {bytes} bytes; the messages of one client may have {quota} at a time, or one alone any number, and this client's \
+                 have {charged_to_peer} now: try again"
             )));
         }
-        let free = match bytes >= LARGE {
-            true => (self.large.saturating_sub(all.large)).min(self.whole - all.sum()),
-            false => self.whole - all.sum(),
+        let free = match bytes >= MIN_LARGE_BYTES {
+            true => (self.large_bytes.saturating_sub(all.large_bytes)).min(self.total_bytes - all.sum()),
+            false => self.total_bytes - all.sum(),
         };
         if bytes > free {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refusals.fetch_add(1, Ordering::Relaxed);
             return Err(Status::resource_exhausted(format!(
                 "the message has {bytes} bytes; the messages of all clients may have {} at a time, of which {free} are free for it now: try again",
-                self.whole
+                self.total_bytes
             )));
         }
         all.add(Charge::of_message(bytes));
@@ -154,6 +159,7 @@ impl Budget {
         Ok(())
     }
 
+    /// Releases a charge of the budget and of its connection.
     fn release(&self, account: &Account, bytes: Charge) {
         lock(&self.charged).subtract(bytes);
         lock(&account.0).subtract(bytes);
@@ -164,7 +170,9 @@ impl Budget {
 #[derive(Debug)]
 struct RequestCharge {
     budget: Arc<Budget>,
+    /// The connection, whose account is charged too.
     peer: Arc<Peer>,
+    /// Bytes charged for this request now.
     charged: Mutex<Charge>,
 }
 
@@ -218,18 +226,18 @@ pub(crate) async fn holding<T>(permit: Option<BudgetPermit>, work: impl Future<O
     output
 }
 
-/// The layer that charges the messages of a server. Clones share one budget.
+/// The tower layer that charges the messages of a server. Clones share one budget.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionLayer {
     budget: Arc<Budget>,
-    bounds: Bounds,
+    limits: MessageLimits,
 }
 
 impl AdmissionLayer {
-    pub fn new(bounds: Bounds) -> Self {
+    pub fn new(limits: MessageLimits) -> Self {
         AdmissionLayer {
-            budget: Arc::new(Budget::new(&bounds)),
-            bounds,
+            budget: Arc::new(Budget::new(&limits)),
+            limits,
         }
     }
 }
@@ -240,7 +248,7 @@ impl<S> tower_layer::Layer<S> for AdmissionLayer {
     fn layer(&self, inner: S) -> AdmissionService<S> {
         AdmissionService {
             inner,
-            receiving: self.clone(),
+            layer: self.clone(),
         }
     }
 }
@@ -249,7 +257,7 @@ impl<S> tower_layer::Layer<S> for AdmissionLayer {
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionService<S> {
     inner: S,
-    receiving: AdmissionLayer,
+    layer: AdmissionLayer,
 }
 
 impl<S, A> tower_service::Service<http::Request<Body>> for AdmissionService<S>
@@ -271,17 +279,20 @@ where
         // Without a known connection, every request counts as a connection.
         let peer = request.extensions().get().map_or_else(Peer::new, Arc::clone);
         let busy = peer.busy();
-        let share = RequestCharge::new(&self.receiving.budget, peer);
+        let request_charge = RequestCharge::new(&self.layer.budget, peer);
         let is_stream = request.uri().path().ends_with("/StreamChannel");
-        request.extensions_mut().insert(BudgetPermit(Arc::clone(&share)));
-        let bounds = self.receiving.bounds;
-        let request = request.map(|body| Body::new(MeteredBody::new(body, Arc::clone(&share), bounds, is_stream)));
+        request
+            .extensions_mut()
+            .insert(BudgetPermit(Arc::clone(&request_charge)));
+        let limits = self.layer.limits;
+        let request =
+            request.map(|body| Body::new(MeteredBody::new(body, Arc::clone(&request_charge), limits, is_stream)));
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await?;
             Ok(answer.map(|inner| ResponseBody {
                 inner,
-                _share: share,
+                _request_charge: request_charge,
                 _busy: busy,
             }))
         })
@@ -293,7 +304,7 @@ where
 #[derive(Debug)]
 pub(crate) struct ResponseBody<A> {
     inner: A,
-    _share: Arc<RequestCharge>,
+    _request_charge: Arc<RequestCharge>,
     _busy: Busy,
 }
 
@@ -320,21 +331,23 @@ impl<A: HttpBody + Unpin> HttpBody for ResponseBody<A> {
 /// The body of a request, whose message headers are read before the transport sees them.
 struct MeteredBody {
     inner: Body,
-    share: Arc<RequestCharge>,
-    bounds: Bounds,
+    request_charge: Arc<RequestCharge>,
+    limits: MessageLimits,
     /// Whether this is a stream of messages. Each message is processed by the time the next bytes
     /// are polled, which releases its charge.
     is_stream: bool,
     /// The first `header_len` bytes of the next message's header.
-    header: [u8; HEADER],
+    header: [u8; HEADER_BYTES],
+    /// Bytes of the header that have arrived.
     header_len: usize,
-    /// Bytes of the current message that have not arrived.
-    left: usize,
-    /// The charge of a message that has not arrived completely.
-    unfinished: usize,
+    /// Bytes of the current message that have not arrived yet.
+    missing: usize,
+    /// The bytes charged for the current message while it has not arrived completely, else 0.
+    partial_charge: usize,
+    /// Whether a message header has arrived.
     has_message: bool,
-    /// Whether further bytes are passed on unread.
-    is_over: bool,
+    /// Whether further bytes are passed on without metering: the request has failed.
+    passes_through: bool,
     /// The rate measurement, while bytes are missing.
     rate: Option<RateMeter>,
 }
@@ -343,53 +356,60 @@ struct MeteredBody {
 struct RateMeter {
     /// The end of the current interval.
     interval_end: Pin<Box<Sleep>>,
+    /// The number of the current interval in its window, below [`RATE_INTERVALS`].
     interval: u32,
-    /// Bytes that have arrived in all intervals, and in the current one.
-    arrived: usize,
-    arrived_now: usize,
-    /// [`Budget::refused`] at the start of the interval.
-    refused: usize,
+    /// Bytes that have arrived in the window.
+    arrived_in_window: usize,
+    /// Bytes that have arrived in the current interval.
+    arrived_in_interval: usize,
+    /// [`Budget::refusals`] at the start of the interval.
+    refusals: usize,
 }
 
 impl MeteredBody {
-    fn new(inner: Body, share: Arc<RequestCharge>, bounds: Bounds, is_stream: bool) -> Self {
+    fn new(inner: Body, request_charge: Arc<RequestCharge>, limits: MessageLimits, is_stream: bool) -> Self {
         MeteredBody {
             inner,
-            share,
-            bounds,
+            request_charge,
+            limits,
             is_stream,
-            header: [0; HEADER],
+            header: [0; HEADER_BYTES],
             header_len: 0,
-            left: 0,
-            unfinished: 0,
+            missing: 0,
+            partial_charge: 0,
             has_message: false,
-            is_over: false,
+            passes_through: false,
             rate: None,
         }
     }
 
-    /// Counts bytes for the client's rate.
-    fn count_rate(&mut self, bytes: usize) {
+    /// Adds received bytes to the client's rate.
+    fn count_received(&mut self, bytes: usize) {
         if let Some(rate) = &mut self.rate {
-            rate.arrived = rate.arrived.saturating_add(bytes);
-            rate.arrived_now = rate.arrived_now.saturating_add(bytes);
+            rate.arrived_in_window = rate.arrived_in_window.saturating_add(bytes);
+            rate.arrived_in_interval = rate.arrived_in_interval.saturating_add(bytes);
         }
     }
 
-    /// Follows the messages in bytes that have arrived.
-    fn scan(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
-        self.count_rate(bytes.len());
-        while !bytes.is_empty() && !self.is_over {
-            if self.left == 0 {
+    /// Satisfies the rate of the current window and interval: the next message has its own
+    /// deadline.
+    fn satisfy_rate(&mut self) {
+        self.count_received(usize::MAX);
+    }
+
+    /// Meters bytes that have arrived: reads message headers, skips contents.
+    fn meter(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
+        self.count_received(bytes.len());
+        while !bytes.is_empty() && !self.passes_through {
+            if self.missing == 0 {
                 bytes = self.read_header(bytes)?;
             } else {
-                let arrived = self.left.min(bytes.len());
+                let arrived = self.missing.min(bytes.len());
                 bytes = &bytes[arrived..];
-                self.left -= arrived;
-                if self.left == 0 {
-                    self.unfinished = 0;
-                    // The next message has a deadline of its own.
-                    self.count_rate(usize::MAX);
+                self.missing -= arrived;
+                if self.missing == 0 {
+                    self.partial_charge = 0;
+                    self.satisfy_rate();
                 }
             }
         }
@@ -403,77 +423,81 @@ impl MeteredBody {
             // The status that gRPC defines for too many messages.
             return Err(Status::unimplemented("a request of this method is one message"));
         }
-        let (more, rest) = bytes.split_at(bytes.len().min(HEADER - self.header_len));
+        let (more, rest) = bytes.split_at(bytes.len().min(HEADER_BYTES - self.header_len));
         self.header[self.header_len..][..more.len()].copy_from_slice(more);
         self.header_len += more.len();
-        if self.header_len < HEADER {
+        if self.header_len < HEADER_BYTES {
             return Ok(rest);
         }
         self.header_len = 0;
         self.has_message = true;
         let [_, length @ ..] = self.header;
         let length = u32::from_be_bytes(length) as usize;
-        if length > self.bounds.longest {
-            self.is_over = true;
+        if length > self.limits.max_message_bytes {
+            self.passes_through = true;
             return Ok(rest);
         }
-        let is_whole = length <= rest.len();
-        if !is_whole || length >= MIN_CHARGED {
-            self.share.charge(length)?;
+        let has_arrived_whole = length <= rest.len();
+        if !has_arrived_whole || length >= MIN_CHARGED_BYTES {
+            self.request_charge.charge(length)?;
         }
-        if !is_whole {
-            self.unfinished = length;
+        if !has_arrived_whole {
+            self.partial_charge = length;
         }
-        self.left = length;
+        self.missing = length;
         Ok(rest)
     }
 
-    /// Whether the client has to send more: the rest of a message, or the end of a request that is
-    /// a single message.
-    fn is_owed(&self) -> bool {
-        !self.is_stream || self.left > 0 || self.header_len > 0
+    /// Whether the client must send more: the rest of a message, or the end of a request that is a
+    /// single message.
+    fn awaits_bytes(&self) -> bool {
+        !self.is_stream || self.missing > 0 || self.header_len > 0
     }
 
-    /// Ready when the client has sent too slowly.
-    fn poll_slowness(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if !self.is_owed() {
+    /// Ready when the client has sent below the minimum rate.
+    fn poll_too_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.awaits_bytes() {
             self.rate = None;
             return Poll::Pending;
         }
-        let (budget, interval) = (&self.share.budget, self.bounds.patience / INTERVALS);
+        let (budget, interval) = (
+            &self.request_charge.budget,
+            self.limits.receive_timeout / RATE_INTERVALS,
+        );
         let rate = self.rate.get_or_insert_with(|| RateMeter {
             interval_end: Box::pin(sleep(interval)),
             interval: 0,
-            arrived: 0,
-            arrived_now: 0,
-            refused: budget.refused(),
+            arrived_in_window: 0,
+            arrived_in_interval: 0,
+            refusals: budget.refusals(),
         });
-        let owed = usize::try_from(MIN_RATE * interval.as_millis() / 1000)
+        // The bytes that must arrive per interval.
+        let min_bytes = usize::try_from(MIN_BYTES_PER_SECOND * interval.as_millis() / 1000)
             .unwrap_or(usize::MAX)
             .max(1);
-        let owed_now = owed.max(self.unfinished.div_ceil(INTERVALS as usize));
+        let min_bytes_while_blocking = min_bytes.max(self.partial_charge.div_ceil(RATE_INTERVALS as usize));
         loop {
             ready!(rate.interval_end.as_mut().poll(context));
-            let refused = budget.refused();
-            let blocks_others = self.unfinished > 0 && refused != rate.refused;
-            if blocks_others && rate.arrived_now < owed_now {
+            let refusals = budget.refusals();
+            let blocks_others = self.partial_charge > 0 && refusals != rate.refusals;
+            if blocks_others && rate.arrived_in_interval < min_bytes_while_blocking {
                 return Poll::Ready(());
             }
             rate.interval += 1;
-            if rate.interval == INTERVALS {
-                if rate.arrived < owed.saturating_mul(INTERVALS as usize) {
+            if rate.interval == RATE_INTERVALS {
+                if rate.arrived_in_window < min_bytes.saturating_mul(RATE_INTERVALS as usize) {
                     return Poll::Ready(());
                 }
-                (rate.interval, rate.arrived) = (0, 0);
+                (rate.interval, rate.arrived_in_window) = (0, 0);
             }
-            (rate.arrived_now, rate.refused) = (0, refused);
+            (rate.arrived_in_interval, rate.refusals) = (0, refusals);
             rate.interval_end.as_mut().reset(Instant::now() + interval);
         }
     }
 
-    /// Ends the request.
+    /// Fails the request.
     fn refuse(&mut self, why: Status) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
-        self.is_over = true;
+        self.passes_through = true;
         self.rate = None;
         Poll::Ready(Some(Err(why)))
     }
@@ -489,25 +513,25 @@ impl HttpBody for MeteredBody {
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
         let this = &mut *self;
         if this.is_stream {
-            this.share.release_except(this.unfinished);
+            this.request_charge.release_except(this.partial_charge);
         }
         match Pin::new(&mut this.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
-                let scanned = frame.data_ref().map_or(Ok(()), |bytes| this.scan(bytes));
-                match scanned {
+                let metered = frame.data_ref().map_or(Ok(()), |bytes| this.meter(bytes));
+                match metered {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(why) => this.refuse(why),
                 }
             }
             Poll::Ready(end) => Poll::Ready(end),
             Poll::Pending => {
-                ready!(this.poll_slowness(context));
-                let patience = this.bounds.patience;
+                ready!(this.poll_too_slow(context));
+                let receive_timeout = this.limits.receive_timeout;
                 this.refuse(Status::deadline_exceeded(format!(
-                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {patience:?}, and where others wait for room \
-                     this much and a part in {INTERVALS} of the message in each {:?}",
-                    MIN_RATE >> 10,
-                    patience / INTERVALS
+                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {receive_timeout:?}, and where others wait for room \
+                     this much and a part in {RATE_INTERVALS} of the message in each {:?}",
+                    MIN_BYTES_PER_SECOND >> 10,
+                    receive_timeout / RATE_INTERVALS
                 )))
             }
         }

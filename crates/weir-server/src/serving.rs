@@ -159,7 +159,7 @@ pub(crate) struct Transport<'t> {
     /// How long a connection may be silent before the server pings the client.
     pub keepalive: Duration,
     /// The limits of messages.
-    pub messages: receiving::Bounds,
+    pub messages: receiving::MessageLimits,
     /// Transport security.
     pub tls: Option<&'t Tls>,
     /// Counts calls.
@@ -194,14 +194,14 @@ impl Transport<'_> {
         listener: Listener,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let bounds = connections::Bounds::pinging(self.connections, self.keepalive);
+        let limits = connections::ConnectionLimits::pinging(self.connections, self.keepalive);
         match listener {
             Listener::Tcp(listener) => {
-                let incoming = Incoming::new(listener, bounds);
+                let incoming = Incoming::new(listener, limits);
                 router.serve_with_incoming_shutdown(incoming, shutdown).await?;
             }
             Listener::Unix(listener, _file) => {
-                let incoming = Incoming::new(listener, bounds);
+                let incoming = Incoming::new(listener, limits);
                 router.serve_with_incoming_shutdown(incoming, shutdown).await?;
             }
         }

@@ -1,5 +1,5 @@
-//! Exclusive submission of the commands of one batch. After its first second the batch yields to
-//! waiting requests at every step.
+//! The lock under which one batch submits its commands. A batch that takes longer than a second
+//! yields the lock between its steps.
 //!
 //! Commands of one request are submitted in a row, so that no other request sees half of it. A
 //! non-atomic batch may take long. Between two of its steps it lets the waiting requests through.
@@ -9,13 +9,16 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// How long a non-atomic batch submits alone before it yields between steps.
-const EXCLUSIVE: Duration = Duration::from_secs(1);
+const EXCLUSIVE_TIME: Duration = Duration::from_secs(1);
 
-/// Holds [`Device::commands`](crate::device::Device::commands).
+/// A guard of [`Device::commands`](crate::device::Device::commands) that can yield it.
 #[derive(Debug)]
 pub(crate) struct YieldingGuard<'d> {
+    /// The lock.
     commands: &'d Mutex<()>,
+    /// `None` only while it yields.
     guard: Option<MutexGuard<'d, ()>>,
+    /// When the batch acquired the lock first.
     since: Instant,
 }
 
@@ -30,10 +33,10 @@ impl<'d> YieldingGuard<'d> {
         }
     }
 
-    /// To be called between two steps of a non-atomic batch. Once [`EXCLUSIVE`] is over, every call
-    /// lets the requests that wait now run first.
+    /// To be called between two steps of a non-atomic batch. Once [`EXCLUSIVE_TIME`] is over, every
+    /// call lets the requests that wait now run first.
     pub async fn yield_if_due(&mut self) {
-        if self.since.elapsed() >= EXCLUSIVE {
+        if self.since.elapsed() >= EXCLUSIVE_TIME {
             self.guard = None;
             // The mutex is fair: those that wait already come first.
             self.guard = Some(self.commands.lock().await);
@@ -55,12 +58,12 @@ mod tests {
             async move { drop(YieldingGuard::acquire(&commands).await) }
         });
         tokio::task::yield_now().await;
-        tokio::time::advance(EXCLUSIVE / 2).await;
+        tokio::time::advance(EXCLUSIVE_TIME / 2).await;
         guard.yield_if_due().await;
         assert!(!other.is_finished());
-        tokio::time::advance(EXCLUSIVE / 2).await;
+        tokio::time::advance(EXCLUSIVE_TIME / 2).await;
         guard.yield_if_due().await;
-        tokio::time::timeout(EXCLUSIVE, other)
+        tokio::time::timeout(EXCLUSIVE_TIME, other)
             .await
             .expect("runs in between")
             .expect("submits");

@@ -731,7 +731,7 @@ fn large_tables_are_prefetched_first() {
                 let view = fast.view(&guard);
                 view.prefetch(*active, &words, 64, &mut PrefetchQueue::default());
                 let hits = view
-                    .prefetched()
+                    .assume_prefetched()
                     .lookup(*active, &words, &mut results, 64, LAST_HIT_STEP_NS);
                 let mut again = results.clone();
                 let hits_again = view.lookup(*active, &words, &mut again, 64, LAST_HIT_STEP_NS);

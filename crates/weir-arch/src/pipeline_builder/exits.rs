@@ -9,8 +9,10 @@ use weir_ir::pipeline::{Exit, Touched};
 pub(crate) struct Ends {
     /// Exits by number, each with its meaning for the driver.
     pub exits: Vec<(Exit, FusedExit)>,
+    /// The exit of packets that have exceeded their instruction budget.
     pub overrun: u32,
-    pub restart: u32,
+    /// The exit by which the driver runs the packet from the start.
+    pub punt_from_start: u32,
 }
 
 /// Transmits the deparsed packet by the port that a variable holds.

@@ -513,7 +513,7 @@ impl Architecture for Psa {
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
         let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
-        if exit == fuse::exit::RESTART {
+        if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
         let mut state = self.arrival(&mut arrived, bytes.to_vec(), env.now_ns);

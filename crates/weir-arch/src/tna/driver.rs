@@ -145,7 +145,7 @@ impl Tna {
 
     /// The pipe of a port.
     fn pipe(&self, port: u32) -> &Pipe {
-        &self.pipes[(port >> 7) as usize % fields::PIPES]
+        &self.pipes[(port >> 7) as usize % fields::PIPE_COUNT]
     }
 
     /// Parses; then the bits of `parser_err`.
@@ -396,7 +396,7 @@ impl Tna {
         }
         let leaving = match gress.mirror_leaving {
             Some(var) => done.state.frame.is_set(var),
-            None => gress.way == fields::Way::Egress,
+            None => gress.direction == fields::Direction::Egress,
         };
         let (body, what) = match leaving {
             true => (done.deparsed.as_slice(), "mirror of the packet that leaves"),
@@ -525,7 +525,7 @@ impl Architecture for Tna {
         match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
             FusedCall::Op(Op::Registered(call), _) => Some(call),
             FusedCall::Op(..)
-            | FusedCall::AsSent(..)
+            | FusedCall::Deferred(..)
             | FusedCall::Pseudo(_)
             | FusedCall::Code
             | FusedCall::InterpFallback(_) => None,
@@ -547,7 +547,7 @@ impl Architecture for Tna {
                 let bytes = packet.received_bytes();
                 return fallback.perform(self, env, bytes, arguments);
             }
-            (Some(FusedCall::AsSent(op, loc)), Some(pipe)) => {
+            (Some(FusedCall::Deferred(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 let mut runtime = TnaRuntime::new(self, &pipe.egress, service);
                 let goes_on = runtime.operate(op, *loc, arguments);
@@ -578,7 +578,7 @@ impl Architecture for Tna {
             is_generated: packet.is_generated,
             ..IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE)
         };
-        if exit == fuse::exit::RESTART {
+        if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
         self.resume_ingress(arrived, values, env)
@@ -601,7 +601,7 @@ impl Architecture for Tna {
         queue: QueueInfo,
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
-        if exit == fuse::exit::RESTART {
+        if exit == fuse::exit::PUNT_FROM_START {
             return self.egress(env, packet, queue);
         }
         let deferred = std::mem::take(&mut known.deferred);

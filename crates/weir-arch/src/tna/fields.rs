@@ -6,25 +6,25 @@ use weir_interp::Frame;
 use weir_ir::passes::read_by;
 use weir_ir::{BinaryOp, Bits, Body, InstKind, Operand, Program, Rvalue, Terminator, VarId};
 
-/// The pipes of a device.
-pub(crate) const PIPES: usize = 4;
+/// Pipes of the chip.
+pub(crate) const PIPE_COUNT: usize = 4;
 /// Parsers of a gress, where programs have more than one.
 const PARSERS: usize = 18;
 /// The value of an unset port: no port of any device has this number.
 pub(crate) const NO_PORT: u64 = 511;
 
-/// Which way packets go through a pipe.
+/// The direction in which packets pass a pipe: the two kinds of gress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Ingress,
     Egress,
 }
 
-impl Way {
+impl Direction {
     fn name(self) -> &'static str {
         match self {
-            Way::Ingress => "ingress",
-            Way::Egress => "egress",
+            Direction::Ingress => "ingress",
+            Direction::Egress => "egress",
         }
     }
 }
@@ -67,7 +67,7 @@ impl Ghost {
 /// A parser, a control and a deparser, and what they share.
 #[derive(Debug, Clone)]
 pub(crate) struct Gress {
-    pub way: Way,
+    pub direction: Direction,
     /// One, or one for each group of four ports.
     pub parsers: Vec<usize>,
     pub control: usize,
@@ -122,7 +122,7 @@ impl Pipe {
         }
         let tm = |path| program.shared_var(&role(number, "ingress_intrinsic_metadata_for_tm"), path);
         let output_port = role(number, "egress_intrinsic_metadata_for_output_port");
-        let mut ingress = Gress::new(program, number, Way::Ingress)?;
+        let mut ingress = Gress::new(program, number, Direction::Ingress)?;
         ingress
             .unset
             .extend(tm("ucast_egress_port").map(|port| (port, NO_PORT)));
@@ -141,7 +141,7 @@ impl Pipe {
                 exclude_ports: tm("level2_exclusion_id"),
                 rid: tm("rid"),
             },
-            egress: Gress::new(program, number, Way::Egress)?,
+            egress: Gress::new(program, number, Direction::Egress)?,
             update_delay: program.shared_var(&output_port, "update_delay_on_tx"),
             ghost: Ghost::new(program, number),
         }))
@@ -149,13 +149,13 @@ impl Pipe {
 }
 
 impl Gress {
-    fn new(program: &Program, pipe: usize, way: Way) -> Result<Self, LoadError> {
-        let way_name = way.name();
+    fn new(program: &Program, pipe: usize, direction: Direction) -> Result<Self, LoadError> {
+        let name_of_direction = direction.name();
         let block = |name: &str| -> Result<usize, LoadError> {
-            let wanted = role(pipe, &format!("{way_name}{name}"));
+            let wanted = role(pipe, &format!("{name_of_direction}{name}"));
             let found = program.blocks.iter().position(|b| b.role == wanted);
             found.ok_or(LoadError::MissingBlock {
-                role: missing(way, name),
+                role: missing(direction, name),
                 target: "tna",
             })
         };
@@ -168,7 +168,7 @@ impl Gress {
             }
         };
         let (control, deparser) = (block("")?, block("_deparser")?);
-        let group = |name: &str| role(pipe, &format!("{way_name}_intrinsic_metadata{name}"));
+        let group = |name: &str| role(pipe, &format!("{name_of_direction}_intrinsic_metadata{name}"));
         let var = |name: &str, path: &str| program.shared_var(&group(name), path);
         let for_deparser = |path| var("_for_deparser", path);
         let error = var("_from_parser", "parser_err");
@@ -179,7 +179,7 @@ impl Gress {
             .flatten()
             .map(|v| (*v, never_compared(program, *v, bodies[1])));
         Ok(Gress {
-            way,
+            direction,
             parsers,
             control,
             deparser,
@@ -231,14 +231,14 @@ fn role(pipe: usize, name: &str) -> String {
 }
 
 /// A missing block's name, for messages.
-fn missing(way: Way, name: &str) -> &'static str {
-    match (way, name) {
-        (Way::Ingress, "") => "ingress",
-        (Way::Ingress, "_deparser") => "ingress_deparser",
-        (Way::Ingress, _) => "ingress_parser",
-        (Way::Egress, "") => "egress",
-        (Way::Egress, "_deparser") => "egress_deparser",
-        (Way::Egress, _) => "egress_parser",
+fn missing(direction: Direction, name: &str) -> &'static str {
+    match (direction, name) {
+        (Direction::Ingress, "") => "ingress",
+        (Direction::Ingress, "_deparser") => "ingress_deparser",
+        (Direction::Ingress, _) => "ingress_parser",
+        (Direction::Egress, "") => "egress",
+        (Direction::Egress, "_deparser") => "egress_deparser",
+        (Direction::Egress, _) => "egress_parser",
     }
 }
 
@@ -294,7 +294,7 @@ fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
 pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
     let mut own: Vec<Option<Pipe>> = Vec::new();
     let mut errors = Vec::new();
-    for number in 0..PIPES {
+    for number in 0..PIPE_COUNT {
         match Pipe::new(program, number) {
             Ok(pipe) => own.push(pipe),
             Err(error) => errors.push(error),
@@ -308,7 +308,9 @@ pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
         return Ok(Vec::new());
     };
     let of = |number: usize| own[number].clone().or_else(|| own[number % 2].clone());
-    Ok((0..PIPES).map(|n| of(n).unwrap_or_else(|| first.clone())).collect())
+    Ok((0..PIPE_COUNT)
+        .map(|n| of(n).unwrap_or_else(|| first.clone()))
+        .collect())
 }
 
 /// Sets a variable that the program has, modulo its width.

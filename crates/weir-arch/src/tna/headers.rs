@@ -1,6 +1,6 @@
 //! What the parsers see in front of a packet.
 
-use super::fields::{Gress, Intrinsic, PIPES};
+use super::fields::{Gress, Intrinsic, PIPE_COUNT};
 use crate::driver::{EgressPacket, QueueInfo};
 use crate::generator::GeneratorModel;
 use std::ops::RangeInclusive;
@@ -61,7 +61,7 @@ impl Chip {
     /// What its packet generators are able to do.
     pub(crate) fn generators(&self) -> GeneratorModel {
         GeneratorModel {
-            pipes: PIPES as u32,
+            pipes: PIPE_COUNT as u32,
             applications: self.applications,
             ports: self.generator_ports.clone(),
             pattern_bytes: self.pattern_bytes,

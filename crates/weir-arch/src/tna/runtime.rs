@@ -2,7 +2,7 @@
 
 use super::driver::Tna;
 use super::externs::Op;
-use super::fields::{Gress, Way};
+use super::fields::{Direction, Gress};
 use super::registers::at_index;
 use crate::fused::FusedArguments;
 use crate::hash;
@@ -264,7 +264,7 @@ impl TnaRuntime<'_> {
         match op {
             Op::Count { id, at, less, as_sent } => {
                 let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
-                if *as_sent && self.gress.way == Way::Egress {
+                if *as_sent && self.gress.direction == Direction::Egress {
                     let metered = None;
                     self.deferred.push(DeferredCount {
                         id: *id,
@@ -293,7 +293,7 @@ impl TnaRuntime<'_> {
                 // Beyond the meter's end nothing vouches for the packet.
                 let taken = adjusted(self.service.bytes, less);
                 let color = self.without(less, |service| service.meter(*id, index, before));
-                if let (true, Way::Egress, Some(color)) = (*as_sent, self.gress.way, color) {
+                if let (true, Direction::Egress, Some(color)) = (*as_sent, self.gress.direction, color) {
                     self.deferred.push(DeferredCount {
                         id: *id,
                         index,

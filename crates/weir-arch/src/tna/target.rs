@@ -162,7 +162,7 @@ const IGNORED: &[IgnoredAnnotation] = &[
 ];
 
 /// Parameters of the switches.
-const PIPES: &[&str] = &["pipe0", "pipe1", "pipe2", "pipe3"];
+const PIPE_PARAMETERS: &[&str] = &["pipe0", "pipe1", "pipe2", "pipe3"];
 
 /// tna.p4: one parser per gress, or one for each of 18 groups of ports.
 pub(crate) const TNA: Target = Target {
@@ -171,12 +171,12 @@ pub(crate) const TNA: Target = Target {
         PackageSpec {
             name: "Switch",
             blocks: &SWITCH,
-            pipelines: PIPES,
+            pipelines: PIPE_PARAMETERS,
         },
         PackageSpec {
             name: "MultiParserSwitch",
             blocks: &MULTI_PARSER_SWITCH,
-            pipelines: PIPES,
+            pipelines: PIPE_PARAMETERS,
         },
     ],
     files: FILES,
@@ -194,7 +194,7 @@ pub(crate) const T2NA: Target = Target {
     packages: &[PackageSpec {
         name: "Switch",
         blocks: &SWITCH,
-        pipelines: PIPES,
+        pipelines: PIPE_PARAMETERS,
     }],
     macros: &[("__TARGET_TOFINO__", "2")],
     control: ControlSpec {

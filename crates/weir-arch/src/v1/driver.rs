@@ -453,7 +453,7 @@ impl Architecture for V1Model {
         let received_bytes = packet.received_bytes;
         let mut marks = std::mem::take(&mut packet.marks);
         let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
-        if exit == fuse::exit::RESTART {
+        if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
         let mut state = self.arrival(&mut arrived, env.now_ns);

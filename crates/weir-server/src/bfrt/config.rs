@@ -28,7 +28,7 @@ pub struct Config {
     /// default 30 s, so 30 MiB. After it the request is DEADLINE_EXCEEDED. While other requests are
     /// refused because the budget is exhausted, the client must, in each thirtieth of this time,
     /// keep that rate and send a thirtieth of the message.
-    pub request_patience: Duration,
+    pub receive_timeout: Duration,
     /// Most updates of one Write, default 4,000,000; never more than 8,388,608. Each has at most 8
     /// MiB.
     pub max_updates: usize,
@@ -51,7 +51,7 @@ pub struct Config {
     /// Longest time for a reader of several messages to receive the next one, default 2 s. For all
     /// messages it has as long again, plus a second for each 50,000 entries. A Read that has
     /// blocked Writes for this time is aborted, too.
-    pub read_patience: Duration,
+    pub read_timeout: Duration,
     /// Most open streams, default 64.
     pub max_streams: usize,
     /// Messages queued for a slow stream, default 1024. Further ones are dropped and counted.
@@ -82,14 +82,14 @@ impl Default for Config {
             device_id: 0,
             max_message_bytes: 1 << 30,
             max_request_bytes: 2 << 30,
-            request_patience: Duration::from_secs(30),
+            receive_timeout: Duration::from_secs(30),
             max_updates: 4_000_000,
             max_atomic_updates: 65_536,
             max_queries: 100_000,
             read_chunk: 1024,
             max_read_bytes: 1 << 30,
             max_answer_bytes: 2 << 30,
-            read_patience: Duration::from_secs(2),
+            read_timeout: Duration::from_secs(2),
             max_streams: 64,
             stream_queue: 1024,
             max_connections: 1024,

@@ -30,10 +30,10 @@ pub async fn serve_on(
         requests: config.max_requests_per_connection,
         connections: config.max_connections,
         keepalive: config.keepalive,
-        messages: receiving::Bounds {
-            longest: config.max_message_bytes,
-            together: config.max_request_bytes,
-            patience: config.request_patience,
+        messages: receiving::MessageLimits {
+            max_message_bytes: config.max_message_bytes,
+            budget_bytes: config.max_request_bytes,
+            receive_timeout: config.receive_timeout,
         },
         tls: config.tls.as_ref(),
         calls: &device.calls,

@@ -11,16 +11,16 @@ use weir_proto::bfrt_proto as pb;
 
 /// Pipe id that means all pipes.
 pub(crate) const ALL_PIPES: u32 = 0xffff;
-/// Number of pipes of the device.
-pub(crate) const PIPES: u32 = 1;
+/// Pipes that BF Runtime clients see: the chip's pipes share one program state.
+pub(crate) const PIPE_COUNT: u32 = 1;
 
 /// The pipe that a target addresses; `None` means all.
 pub(crate) fn pipe_of(target: Option<&pb::TargetDevice>) -> Option<u32> {
     target.map(|t| t.pipe_id).filter(|pipe| *pipe != ALL_PIPES)
 }
 
-/// Port numbers per pipe.
-pub(crate) const PORTS_OF_PIPE: u32 = 128;
+/// Port numbers per pipe; bits 8 and 7 of a number are its pipe.
+pub(crate) const PORT_NUMBERS_PER_PIPE: u32 = 128;
 
 /// The ports outside of pipe 0 from which packets may arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,12 +42,12 @@ impl OtherPipePorts {
     fn check(self, request: &str) -> Result<(), Refusal> {
         let why = match self {
             OtherPipePorts::None => return Ok(()),
-            OtherPipePorts::AtLeast(port) => format!("port {port} is of pipe {}", port / PORTS_OF_PIPE),
+            OtherPipePorts::AtLeast(port) => format!("port {port} is of pipe {}", port / PORT_NUMBERS_PER_PIPE),
             OtherPipePorts::Unknown => "this switch takes any number as a port".to_owned(),
         };
         Err(Refusal::unsupported(format!(
             "the pipes of weir share the entries and values of their program, so {request} where all ports are of pipe 0 (below \
-             {PORTS_OF_PIPE}), and {why}. Tables of one pipe's own are those of a pipeline of its own, in a `Switch` of several"
+             {PORT_NUMBERS_PER_PIPE}), and {why}. Tables of one pipe's own are those of a pipeline of its own, in a `Switch` of several"
         )))
     }
 }
@@ -96,7 +96,7 @@ impl Scopes {
             return Ok(());
         }
         let Kind::Fixed(fixed) = &table.kind else {
-            if target.pipe_id >= PIPES {
+            if target.pipe_id >= PIPE_COUNT {
                 return Err(Refusal::unsupported(format!(
                     "the pipes of weir share the entries and values of their program: the target's pipe is {ALL_PIPES}, or 0 where \
                      all ports are of that pipe, not {}",
@@ -106,11 +106,11 @@ impl Scopes {
             return self.other_pipe_ports.check("a target's pipe is 0");
         };
         // The generators check the pipe themselves.
-        if fixed.is_per_pipe() || target.pipe_id < PIPES {
+        if fixed.is_per_pipe() || target.pipe_id < PIPE_COUNT {
             return Ok(());
         }
         Err(Refusal::malformed(format!(
-            "there is no pipe {}; there is {PIPES}, and {ALL_PIPES} means all",
+            "there is no pipe {}; there is {PIPE_COUNT}, and {ALL_PIPES} means all",
             target.pipe_id
         )))
     }

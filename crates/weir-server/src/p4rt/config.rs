@@ -28,7 +28,7 @@ pub struct Config {
     /// default 30 s, so 30 MiB. Otherwise the request is DEADLINE_EXCEEDED. While others are
     /// refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of the
     /// message.
-    pub request_patience: Duration,
+    pub receive_timeout: Duration,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
     /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536:
@@ -47,7 +47,7 @@ pub struct Config {
     /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in
     /// all, as long again and a second for each 50,000 entries. Then the Read is ABORTED, and
     /// so is one for which Writes have waited this long.
-    pub read_patience: Duration,
+    pub read_timeout: Duration,
     /// Streams in all, default 64.
     pub max_streams: usize,
     /// Streams of one role, default 16.
@@ -92,13 +92,13 @@ impl Default for Config {
             device_id: 1,
             max_message_bytes: 256 << 20,
             max_request_bytes: 1 << 30,
-            request_patience: Duration::from_secs(30),
+            receive_timeout: Duration::from_secs(30),
             max_updates: 1_000_000,
             max_atomic_updates: 65_536,
             max_queries: 10_000,
             read_chunk: 1024,
             read_ahead: 64,
-            read_patience: Duration::from_secs(2),
+            read_timeout: Duration::from_secs(2),
             max_streams: 64,
             max_streams_per_role: 16,
             max_roles: 256,

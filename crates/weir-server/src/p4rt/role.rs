@@ -1,7 +1,7 @@
 //! What a role may do (specification, section "Role Config"): `weir.v1.RoleConfig`.
 
 use super::refusal::Refusal;
-use crate::decoding::GROUP;
+use crate::decoding::GROUP_REFUSAL;
 use prost::Message;
 use std::collections::BTreeSet;
 use weir_proto::budget::{self, Excess};
@@ -57,7 +57,7 @@ impl Scope {
             Excess::Fields => Refusal::full(format!(
                 "the role's config has more than {MOST_FIELDS} fields: ids, and filters with what they have"
             )),
-            Excess::Group => Refusal::malformed(GROUP),
+            Excess::Group => Refusal::malformed(GROUP_REFUSAL),
         })?;
         let bytes = config.type_url.len() + config.value.len();
         if bytes > MOST_BYTES {

@@ -3,10 +3,10 @@ use std::future::poll_fn;
 use tokio::sync::mpsc;
 use tonic::Code;
 
-const BOUNDS: Bounds = Bounds {
-    longest: 100_000,
-    together: 150_000,
-    patience: Duration::from_secs(30),
+const LIMITS: MessageLimits = MessageLimits {
+    max_message_bytes: 100_000,
+    budget_bytes: 150_000,
+    receive_timeout: Duration::from_secs(30),
 };
 
 /// A body whose pieces the test sends.
@@ -51,13 +51,13 @@ fn call(layer: &AdmissionLayer, is_stream: bool) -> Call {
 
 fn call_of(peer: &Arc<Peer>, layer: &AdmissionLayer, is_stream: bool) -> Call {
     let (send, pieces) = mpsc::unbounded_channel();
-    let share = RequestCharge::new(&layer.budget, Arc::clone(peer));
-    let body = MeteredBody::new(Body::new(Pieces(pieces)), share, layer.bounds, is_stream);
+    let request_charge = RequestCharge::new(&layer.budget, Arc::clone(peer));
+    let body = MeteredBody::new(Body::new(Pieces(pieces)), request_charge, layer.limits, is_stream);
     Call { send, body }
 }
 
 fn free(layer: &AdmissionLayer) -> usize {
-    layer.budget.whole - lock(&layer.budget.charged).sum()
+    layer.budget.total_bytes - lock(&layer.budget.charged).sum()
 }
 
 /// The header of a message.
@@ -68,13 +68,13 @@ fn claim(bytes: u32) -> Vec<u8> {
 /// A complete message.
 fn whole(bytes: usize) -> Vec<u8> {
     let mut message = claim(bytes as u32);
-    message.resize(HEADER + bytes, 7);
+    message.resize(HEADER_BYTES + bytes, 7);
     message
 }
 
 #[tokio::test]
 async fn a_claimed_length_is_charged_until_the_request_ends() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let (mut one, mut two) = (call(&layer, false), call(&layer, false));
     assert_eq!(one.piece(claim(100_000)).await, Ok(()));
     assert_eq!(free(&layer), 50_000);
@@ -82,7 +82,7 @@ async fn a_claimed_length_is_charged_until_the_request_ends() {
     // A short message that has arrived completely is not charged.
     assert_eq!(call(&layer, false).piece(whole(1000)).await, Ok(()));
     assert_eq!(free(&layer), 50_000);
-    assert_eq!(call(&layer, false).piece(whole(MIN_CHARGED)).await, Ok(()));
+    assert_eq!(call(&layer, false).piece(whole(MIN_CHARGED_BYTES)).await, Ok(()));
     drop(one);
     assert_eq!(free(&layer), 150_000);
     // The transport refuses messages that are too long for it.
@@ -92,10 +92,10 @@ async fn a_claimed_length_is_charged_until_the_request_ends() {
 
 #[tokio::test]
 async fn work_that_outlives_its_client_keeps_the_charge() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let mut call = call(&layer, false);
     assert_eq!(call.piece(whole(100_000)).await, Ok(()));
-    let permit = BudgetPermit(Arc::clone(&call.body.share));
+    let permit = BudgetPermit(Arc::clone(&call.body.request_charge));
     let (done, is_done) = tokio::sync::oneshot::channel::<()>();
     let work = tokio::spawn(holding(Some(permit), is_done));
     drop(call);
@@ -107,13 +107,16 @@ async fn work_that_outlives_its_client_keeps_the_charge() {
 
 #[tokio::test]
 async fn the_longest_message_is_possible_whatever_the_budget_is() {
-    let layer = AdmissionLayer::new(Bounds { together: 9, ..BOUNDS });
+    let layer = AdmissionLayer::new(MessageLimits {
+        budget_bytes: 9,
+        ..LIMITS
+    });
     assert_eq!(call(&layer, false).piece(claim(100_000)).await, Ok(()));
 }
 
 #[tokio::test]
 async fn headers_may_come_byte_by_byte_and_messages_together() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let mut stream = call(&layer, true);
     for byte in claim(30_000) {
         assert_eq!(stream.piece(vec![byte]).await, Ok(()));
@@ -132,7 +135,7 @@ async fn headers_may_come_byte_by_byte_and_messages_together() {
 
 #[tokio::test]
 async fn a_request_that_is_one_message_is_no_two() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let mut call = call(&layer, false);
     assert_eq!(call.piece(whole(20_000)).await, Ok(()));
     assert_eq!(call.piece(whole(20_000)).await, Err(Code::Unimplemented));
@@ -140,10 +143,10 @@ async fn a_request_that_is_one_message_is_no_two() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_sends_too_slowly_loses_its_request() {
-    let layer = AdmissionLayer::new(Bounds {
-        longest: 1 << 30,
-        together: 1 << 30,
-        ..BOUNDS
+    let layer = AdmissionLayer::new(MessageLimits {
+        max_message_bytes: 1 << 30,
+        budget_bytes: 1 << 30,
+        ..LIMITS
     });
     // Nothing; part of a header; a header without message; a message without end of the request.
     for sent in [vec![], vec![0, 0], claim(1 << 20), whole(1 << 20)] {
@@ -175,7 +178,7 @@ async fn a_client_that_sends_too_slowly_loses_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_without_bytes_keeps_others_out_for_one_interval() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let mut claimed = call(&layer, false);
     assert_eq!(claimed.piece(claim(100_000)).await, Ok(()));
     let two_intervals = Duration::from_secs(2);
@@ -193,7 +196,7 @@ async fn a_claim_without_bytes_keeps_others_out_for_one_interval() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_may_be_silent_between_messages_only() {
-    let layer = AdmissionLayer::new(BOUNDS);
+    let layer = AdmissionLayer::new(LIMITS);
     let mut stream = call(&layer, true);
     assert_eq!(stream.piece(whole(9)).await, Ok(()));
     let hour = Duration::from_secs(3600);
@@ -206,10 +209,10 @@ const MIB: u32 = 1 << 20;
 
 /// The ratios of BF Runtime's limits, in MiB instead of GiB.
 fn large() -> AdmissionLayer {
-    AdmissionLayer::new(Bounds {
-        longest: 64 * MIB as usize,
-        together: 128 * MIB as usize,
-        ..BOUNDS
+    AdmissionLayer::new(MessageLimits {
+        max_message_bytes: 64 * MIB as usize,
+        budget_bytes: 128 * MIB as usize,
+        ..LIMITS
     })
 }
 
@@ -222,7 +225,7 @@ async fn a_connection_has_a_quarter_of_the_budget_or_one_message_of_any_length()
     assert_eq!(longest.piece(claim(64 * MIB)).await, Ok(()));
     assert_eq!(of_peer().piece(claim(MIB)).await, Err(Code::ResourceExhausted));
     // It was refused by its quota, not for lack of budget: no other message blocks it.
-    assert_eq!(layer.budget.refused(), 0);
+    assert_eq!(layer.budget.refusals(), 0);
     // Small messages have a quota of their own.
     assert_eq!(of_peer().piece(claim(MIB - 1)).await, Ok(()));
     assert_eq!(call(&layer, false).piece(claim(MIB)).await, Ok(()));

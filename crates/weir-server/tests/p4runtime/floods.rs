@@ -191,7 +191,7 @@ async fn claims_beyond_the_budget_are_refused_and_given_back_while_writes_go_on(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_of_which_nothing_comes_is_given_up() {
     let bench = bench(Config {
-        request_patience: Duration::from_millis(200),
+        receive_timeout: Duration::from_millis(200),
         ..Config::default()
     })
     .await;

@@ -45,7 +45,7 @@ async fn readers_that_do_not_read_are_ended_and_writers_go_on() {
     let config = Config {
         read_chunk: 16,
         read_ahead: 1,
-        read_patience: std::time::Duration::from_millis(300),
+        read_timeout: std::time::Duration::from_millis(300),
         ..Config::default()
     };
     let bench = Bench::new(Some(compile(EVERYTHING)), config).await;
@@ -175,7 +175,7 @@ async fn a_message_has_as_much_as_its_entities_cost() {
 async fn a_read_that_is_taken_quickly_does_not_keep_writes_out_either() {
     let config = Config {
         read_chunk: 1,
-        read_patience: std::time::Duration::from_millis(300),
+        read_timeout: std::time::Duration::from_millis(300),
         ..Config::default()
     };
     let bench = Bench::new(Some(compile(EVERYTHING)), config).await;

@@ -14,6 +14,7 @@ pub(super) const SLOTS: usize = 64;
 /// wait for the first.
 #[derive(Debug, Clone)]
 pub struct PrefetchQueue {
+    /// The queued addresses, in the first `count` elements.
     addresses: [usize; SLOTS],
     count: usize,
 }
@@ -38,13 +39,14 @@ impl PrefetchQueue {
             self.count = keys.len().min(SLOTS);
         } else {
             self.count = 0;
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 self.addresses[self.count % SLOTS] = address(keys[slot]).addr();
                 self.count += 1;
             });
         }
     }
 
+    /// Whether the queue is empty.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
@@ -97,17 +99,22 @@ pub(super) struct Batch<'a> {
     pub(super) default: NonNull<AtomicU64>,
     /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
+    /// The time of the lookup in nanoseconds, which becomes the stamp of entries that are hit.
     pub(super) now: u64,
+    /// Ties the raw pointers to the lifetimes of the arrays.
     borrow: PhantomData<(&'a [u64], *mut u64, &'a [AtomicU64])>,
 }
 
 /// The sizes that are the same for all lookups of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dimensions {
+    /// Words of a key.
     pub(super) key_words: usize,
+    /// Words of a result.
     pub(super) result_words: usize,
     /// Words of a record. The default result has as many, or one more so that words come in pairs.
     pub(super) record_words: usize,
+    /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp: Option<usize>,
 }
 
@@ -278,13 +285,13 @@ impl<'a> Batch<'a> {
     pub(super) fn miss_all(self) {
         let (active, default) = (self.active, self.default);
         // SAFETY: only active slots, and the default's length was checked in `new`.
-        each(active, |slot, _| unsafe { self.write_result(slot, default) });
+        each_bit(active, |slot, _| unsafe { self.write_result(slot, default) });
     }
 }
 
 /// Calls `f` with the number and the value of each set bit.
 #[inline(always)]
-pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
+pub(super) fn each_bit(active: u64, mut f: impl FnMut(usize, u64)) {
     let mut rest = active;
     while rest != 0 {
         f(rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
@@ -292,10 +299,10 @@ pub(super) fn each(active: u64, mut f: impl FnMut(usize, u64)) {
     }
 }
 
-/// Like [`each`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather than
-/// searched. `f` is called at one place only, so that it is inlined into the loop.
+/// Like [`each_bit`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather
+/// than searched. `f` is called at one place only, so that it is inlined into the loop.
 #[inline(always)]
-pub(super) fn each_of<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
+pub(super) fn each_slot<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
     let (mut rest, mut slot, mut bit) = (active, 0, 1_u64);
     let end = SLOTS - active.leading_zeros() as usize;
     loop {

@@ -14,13 +14,16 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
+/// Slots of a bucket.
 const SLOTS: usize = 7;
 /// The upper bit of each tag.
 const TOPS: u64 = 0x0080_8080_8080_8080;
+/// The lowest bit of each tag.
 const ONES: u64 = 0x0001_0101_0101_0101;
 /// The uppermost byte counts records that are in their second bucket; a saturated count stays.
 const OVERFLOW: u32 = 56;
 
+/// A cache line of seven slots, each a tag and a pointer.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Bucket {
@@ -54,6 +57,7 @@ pub(super) struct Buckets {
 #[derive(Debug)]
 pub(super) struct Full;
 
+/// The tag of a hash: its upper seven bits, and the upper bit of the byte, which is set.
 fn tag(hash: u64) -> u64 {
     hash >> 57 | 0x80
 }
@@ -65,13 +69,13 @@ fn matches(tags: u64, tag: u64) -> u64 {
     !(((differ & !TOPS) + (ONES * 0x7f)) | differ) & TOPS
 }
 
-/// The result of a look at the first bucket.
+/// The result of probing the first bucket.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Guess {
+pub(super) struct Candidate {
     /// The record to compare, or null.
     pub(super) record: *mut AtomicU64,
-    /// There is certainly no such record.
-    pub(super) absent: bool,
+    /// Whether there is certainly no record with the hash.
+    pub(super) is_absent: bool,
 }
 
 /// The fields that tests of many hashes need, to be held in registers.
@@ -84,7 +88,7 @@ pub(super) struct Tester<'a> {
 impl Tester<'_> {
     /// Whether the first bucket alone proves that there is no such record.
     #[inline(always)]
-    pub(super) fn absent(self, hash: u64) -> bool {
+    pub(super) fn is_absent(self, hash: u64) -> bool {
         // SAFETY: there are `mask + 1` buckets.
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
@@ -93,16 +97,16 @@ impl Tester<'_> {
 
     /// The first record of the first bucket with the hash's tag.
     #[inline(always)]
-    pub(super) fn guess(self, hash: u64) -> Guess {
+    pub(super) fn first_candidate(self, hash: u64) -> Candidate {
         // SAFETY: there are `mask + 1` buckets.
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
         let found = matches(tags, tag(hash));
-        let place = (found | 1 << 55).trailing_zeros() as usize / 8;
-        let record = bucket.records[place.min(SLOTS - 1)].load(Ordering::Acquire);
-        Guess {
+        let position = (found | 1 << 55).trailing_zeros() as usize / 8;
+        let record = bucket.records[position.min(SLOTS - 1)].load(Ordering::Acquire);
+        Candidate {
             record: std::hint::select_unpredictable(found == 0, null_mut(), record),
-            absent: (found | tags >> OVERFLOW) == 0,
+            is_absent: (found | tags >> OVERFLOW) == 0,
         }
     }
 }
@@ -126,12 +130,14 @@ impl Buckets {
         self.buckets.bytes()
     }
 
+    /// A bucket; the number is taken modulo the count.
     #[inline(always)]
     fn bucket(&self, number: usize) -> &Bucket {
         // SAFETY: there are `mask + 1` buckets.
         unsafe { self.buckets.get_unchecked(number & self.mask) }
     }
 
+    /// Prefetches the first bucket of a hash.
     #[inline(always)]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch(self.bucket(first(hash, self.mask)));
@@ -166,6 +172,8 @@ impl Buckets {
         }
     }
 
+    /// Searches one bucket. Returns the record, if found. Else the second value is the bucket's
+    /// overflow count.
     #[inline(always)]
     fn find_in(
         &self,
@@ -177,8 +185,8 @@ impl Buckets {
         let tags = bucket.tags.load(Ordering::Acquire);
         let mut found = matches(tags, tag(hash));
         while found != 0 {
-            let place = found.trailing_zeros() as usize / 8;
-            let record = NonNull::new(bucket.records[place].load(Ordering::Acquire));
+            let position = found.trailing_zeros() as usize / 8;
+            let record = NonNull::new(bucket.records[position].load(Ordering::Acquire));
             if let Some(record) = record.filter(|r| equal(*r)) {
                 return (Some(record), 1);
             }
@@ -189,25 +197,31 @@ impl Buckets {
 
     // ------------------------------------------------------------------------------------- writer
 
-    fn occupant(&self, (bucket, place): SlotIndex) -> Option<NonNull<AtomicU64>> {
+    /// The record in a slot, unless the slot is free.
+    fn occupant(&self, (bucket, position): SlotIndex) -> Option<NonNull<AtomicU64>> {
         let bucket = self.bucket(bucket);
-        let used = bucket.tags.load(Ordering::Relaxed) >> (8 * place) & 0xff != 0;
-        NonNull::new(bucket.records[place].load(Ordering::Relaxed)).filter(|_| used)
+        let used = bucket.tags.load(Ordering::Relaxed) >> (8 * position) & 0xff != 0;
+        NonNull::new(bucket.records[position].load(Ordering::Relaxed)).filter(|_| used)
     }
 
-    fn fill(&self, (bucket, place): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
+    /// Stores a record in a free slot: the pointer first, then the tag, which publishes it.
+    fn fill(&self, (bucket, position): SlotIndex, hash: u64, record: NonNull<AtomicU64>) {
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), true);
         }
         let bucket = self.bucket(bucket);
-        bucket.records[place].store(record.as_ptr(), Ordering::Release);
-        let tags = bucket.tags.load(Ordering::Relaxed) & !(0xff << (8 * place));
-        bucket.tags.store(tags | tag(hash) << (8 * place), Ordering::Release);
+        bucket.records[position].store(record.as_ptr(), Ordering::Release);
+        let tags = bucket.tags.load(Ordering::Relaxed) & !(0xff << (8 * position));
+        bucket.tags.store(tags | tag(hash) << (8 * position), Ordering::Release);
     }
 
-    fn clear(&self, (bucket, place): SlotIndex, hash: u64) {
+    /// Frees a slot.
+    fn clear(&self, (bucket, position): SlotIndex, hash: u64) {
         let tags = &self.bucket(bucket).tags;
-        tags.store(tags.load(Ordering::Relaxed) & !(0xff << (8 * place)), Ordering::Release);
+        tags.store(
+            tags.load(Ordering::Relaxed) & !(0xff << (8 * position)),
+            Ordering::Release,
+        );
         if bucket != first(hash, self.mask) {
             self.count(first(hash, self.mask), false);
         }
@@ -225,11 +239,13 @@ impl Buckets {
         tags.store(after, Ordering::Release);
     }
 
+    /// The home buckets of a hash.
     fn homes(&self, hash: u64) -> [usize; 2] {
         [first(hash, self.mask), second(hash, self.mask)]
     }
 
-    fn places(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
+    /// All slots of a hash's home buckets.
+    fn slot_indices(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
         self.homes(hash)
             .into_iter()
             .flat_map(|n| (0..SLOTS).map(move |p| (n, p)))
@@ -243,14 +259,16 @@ impl Buckets {
         hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
     ) -> Result<(), Full> {
         let homes = self.homes(hash);
-        let is_free = |place| self.occupant(place).is_none();
-        if let Some(place) = cuckoo::free(homes, SLOTS, is_free) {
-            self.fill(place, hash, record);
+        let is_free = |slot_index| self.occupant(slot_index).is_none();
+        if let Some(slot_index) = cuckoo::free(homes, SLOTS, is_free) {
+            self.fill(slot_index, hash, record);
             return Ok(());
         }
-        let other = |place: SlotIndex| {
-            let homes = self.occupant(place).map_or([place.0; 2], |r| self.homes(hash_of(r)));
-            homes[usize::from(homes[0] == place.0)]
+        let other = |slot_index: SlotIndex| {
+            let homes = self
+                .occupant(slot_index)
+                .map_or([slot_index.0; 2], |r| self.homes(hash_of(r)));
+            homes[usize::from(homes[0] == slot_index.0)]
         };
         let path = cuckoo::path(homes, SLOTS, is_free, other).ok_or(Full)?;
         for step in path.windows(2) {
@@ -261,38 +279,40 @@ impl Buckets {
                 self.clear(step[1], hash);
             }
         }
-        if let Some(place) = path.last() {
-            self.fill(*place, hash, record);
+        if let Some(slot_index) = path.last() {
+            self.fill(*slot_index, hash, record);
         }
         Ok(())
     }
 
-    fn place_of(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
-        self.places(hash).find(|p| self.occupant(*p) == Some(record))
+    /// The slot of a record with this hash.
+    fn slot_of_record(&self, hash: u64, record: NonNull<AtomicU64>) -> Option<SlotIndex> {
+        self.slot_indices(hash).find(|p| self.occupant(*p) == Some(record))
     }
 
-    /// Replaces a record by another with the same hash.
+    /// Reslot_indices a record by another with the same hash.
     pub(super) fn replace(&self, hash: u64, old: NonNull<AtomicU64>, new: NonNull<AtomicU64>) {
-        if let Some((bucket, place)) = self.place_of(hash, old) {
-            self.bucket(bucket).records[place].store(new.as_ptr(), Ordering::Release);
+        if let Some((bucket, position)) = self.slot_of_record(hash, old) {
+            self.bucket(bucket).records[position].store(new.as_ptr(), Ordering::Release);
         }
     }
 
+    /// Removes a record with this hash, if it is there.
     pub(super) fn remove(&self, hash: u64, record: NonNull<AtomicU64>) {
-        if let Some(place) = self.place_of(hash, record) {
-            self.clear(place, hash);
+        if let Some(slot_index) = self.slot_of_record(hash, record) {
+            self.clear(slot_index, hash);
         }
     }
 
     /// All records.
     pub(super) fn records(&self) -> impl Iterator<Item = NonNull<AtomicU64>> {
-        let places = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
-        places.filter_map(|p| self.occupant(p))
+        let slot_indices = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
+        slot_indices.filter_map(|p| self.occupant(p))
     }
 
     /// Adds a record whose key is not there, as number `records`; to a larger table if this one has
     /// no room. True: the table was replaced, and readers need a new view.
-    pub(super) fn put(
+    pub(super) fn insert(
         this: &mut Arc<Self>,
         records: usize,
         hash: u64,

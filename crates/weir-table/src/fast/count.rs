@@ -4,20 +4,23 @@
 //! Numbers that are not of a record are skipped, since a head may be stale.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{SLOTS, each};
+use crate::fast::batch::{SLOTS, each_bit};
 use crate::fast::head;
 use crate::fast::mem::{AllocatedNumbers, Directory};
 use std::sync::atomic::Ordering;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::{Chunks, LANES, SlotWords, group_mask, has_simd};
+use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, has_simd};
 
 /// Hits of a vector: the heads with record numbers, and the packets' lengths in bytes, of the slots
 /// in `slots`.
 #[derive(Clone, Copy)]
 pub(super) struct Hits<'a> {
+    /// Heads of results, by slot, with record numbers in place of handles.
     pub(super) heads: &'a [u64; SLOTS],
+    /// Lengths of packets in bytes, by slot.
     pub(super) bytes: &'a [u64; SLOTS],
+    /// The slots to count.
     pub(super) slots: u64,
 }
 
@@ -31,7 +34,7 @@ impl Directory {
             // SAFETY: the processor has these features; the rest is the caller's promise.
             return unsafe { self.count_simd(allocated, first_word, hits) };
         }
-        each(hits.slots, |slot, _| {
+        each_bit(hits.slots, |slot, _| {
             let number = head::handle(hits.heads[slot % SLOTS]);
             if allocated.contains(number) {
                 // SAFETY: it is a record's; the rest is the caller's promise.
@@ -51,7 +54,7 @@ impl Directory {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     unsafe fn count_simd(&self, allocated: &AllocatedNumbers, first_word: usize, hits: Hits<'_>) {
         use std::arch::x86_64::*;
-        let chunks = Chunks::new(self);
+        let record_bases = RecordBases::new(self);
         let (first, end) = (
             _mm512_set1_epi64(allocated.ordinary.start.into()),
             _mm512_set1_epi64(allocated.ordinary.end.into()),
@@ -77,7 +80,7 @@ impl Directory {
             // Ordinary numbers may continue behind those of pages.
             let known = known & !is_of_pages | is_of_pages & is_record;
             counted |= u64::from(known & group_mask(hits.slots, group)) << (LANES * group);
-            records.set(group, chunks.records(numbers));
+            records.set(group, record_bases.records(numbers));
         }
         if counted == u64::MAX {
             // The count itself is so short that the loop with a mask would cost a third of it.
@@ -89,7 +92,7 @@ impl Directory {
             }
             return;
         }
-        each(counted, |slot, _| {
+        each_bit(counted, |slot, _| {
             // SAFETY: these are records, of slots that were counted above; the rest is the caller's
             // promise.
             unsafe { add(records.0[slot % SLOTS] as usize, first_word, hits.bytes[slot % SLOTS]) };

@@ -5,7 +5,7 @@
 //! Each update is one store of a pointer, so readers see the old or the new record.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, each_bit, each_slot, is_dense, ones};
 use crate::fast::exact::word;
 use crate::fast::mem::{Arena, Directory};
 use crate::fast::rule::Rule;
@@ -72,7 +72,7 @@ impl DirectView {
         // SAFETY: the slot is active and keys have a word; there are `mask + 1` places.
         let record_of = |slot| unsafe { records.get_unchecked(batch.key(0, slot) as usize & mask) };
         let mut hits = 0;
-        each_of::<DENSE>(batch.active, |slot, bit| {
+        each_slot::<DENSE>(batch.active, |slot, bit| {
             let found = record_of(slot).load(Ordering::Acquire);
             let is_hit = !found.is_null();
             let record = select_unpredictable(is_hit, found, batch.default.as_ptr());
@@ -84,7 +84,7 @@ impl DirectView {
             }
         });
         if let Some(stamp_word) = batch.stamp {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 if let Some(record) = NonNull::new(record_of(slot).load(Ordering::Acquire)) {
                     // SAFETY: records have the table's record layout, so they have this word.
                     unsafe { record.add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Direct {
     }
 
     /// Inserts an entry. Readers see that at once.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) {
         let Some((key, old)) = self.find(arena, rule) else {
             return;
         };
@@ -179,7 +179,7 @@ impl Direct {
     }
 
     /// Removes an entry. Readers see that at once.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) {
         let Some((key, Some(old))) = self.find(arena, rule) else {
             return;
         };

@@ -34,15 +34,18 @@ struct SeenEpoch(AtomicU64);
 #[repr(align(64))]
 struct Guests(AtomicUsize);
 
+/// The part of the domain that is locked.
 #[derive(Debug, Default)]
 struct Inner {
     readers: Vec<Arc<SeenEpoch>>,
+    /// Unlinked memory by the epoch in which it was retired, the oldest first.
     limbo: VecDeque<(u64, Box<dyn Any + Send>)>,
 }
 
 /// The reclamation domain that the tables of a switch share.
 #[derive(Debug)]
 pub struct Epochs {
+    /// The current epoch.
     global: AtomicU64,
     guests: Guests,
     inner: Mutex<Inner>,
@@ -115,6 +118,7 @@ impl Epochs {
         self.passed_locked(&self.lock())
     }
 
+    /// [`Epochs::passed`] with the lock held.
     fn passed_locked(&self, inner: &Inner) -> u64 {
         let now = self.global.load(Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -144,6 +148,7 @@ impl Epochs {
         drop(free);
     }
 
+    /// Removes from limbo what no reader can access any more. The caller drops it without the lock.
     fn take_free(&self, inner: &mut Inner) -> Vec<Box<dyn Any + Send>> {
         if inner.limbo.is_empty() {
             return Vec::new();

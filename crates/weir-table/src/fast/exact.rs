@@ -5,7 +5,7 @@
 //! that fails. An update replaces the whole record, so readers never see a torn one.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::buckets::Buckets;
 use crate::fast::hash::Seed;
 use crate::fast::mem::{Arena, Directory, prefetch};
@@ -60,32 +60,32 @@ impl ExactView {
         // SAFETY: the slot is active, and keys have `n` words.
         let hash = |slot| seed.hash_words(n, |w| unsafe { batch.key(w, slot) });
         if self.buckets.bytes() > PREFETCH_MIN_BYTES {
-            each(active, |slot, _| self.buckets.prefetch(hash(slot)));
+            each_bit(active, |slot, _| self.buckets.prefetch(hash(slot)));
         }
         let mut records = [batch.default; SLOTS];
         let tester = self.buckets.tester();
-        let (mut guessed, mut pending) = (0, 0);
-        each(active, |slot, bit| {
-            let guess = tester.guess(hash(slot));
-            let some = !guess.record.is_null();
-            let record = select_unpredictable(some, guess.record, batch.default.as_ptr());
+        let (mut has_candidate, mut pending) = (0, 0);
+        each_bit(active, |slot, bit| {
+            let candidate = tester.first_candidate(hash(slot));
+            let some = !candidate.record.is_null();
+            let record = select_unpredictable(some, candidate.record, batch.default.as_ptr());
             // SAFETY: one of them, whichever is not null.
             let record = unsafe { NonNull::new_unchecked(record) };
             prefetch(record.as_ptr());
-            guessed |= bit & ones(some);
-            pending |= bit & ones(!guess.absent);
+            has_candidate |= bit & ones(some);
+            pending |= bit & ones(!candidate.is_absent);
             records[slot & (SLOTS - 1)] = record;
         });
         let mut hits = 0;
-        each(active, |slot, bit| {
+        each_bit(active, |slot, bit| {
             let record = records[slot & (SLOTS - 1)];
             let differ = (0..n).fold(0, |d, w| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
-                // from `key_at`.
+                // from `first_key_word`.
                 d | unsafe { batch.key(w, slot) ^ word(record, self.first_key_word + w) }
             });
-            let hit = (differ == 0) & (guessed & bit != 0);
+            let hit = (differ == 0) & (has_candidate & bit != 0);
             let record = select_unpredictable(hit, record, batch.default);
             records[slot & (SLOTS - 1)] = record;
             hits |= bit & ones(hit);
@@ -93,11 +93,11 @@ impl ExactView {
             // have the words of a result.
             unsafe { batch.write_result(slot, record) };
         });
-        each(pending & !hits, |slot, bit| {
+        each_bit(pending & !hits, |slot, bit| {
             let found = self.buckets.find(hash(slot), |record| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
-                // from `key_at`.
+                // from `first_key_word`.
                 (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.first_key_word + w) })
             });
             if let Some(record) = found {
@@ -109,7 +109,7 @@ impl ExactView {
             }
         });
         if let Some(stamp_word) = batch.stamp {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 // SAFETY: the slot hit, so the record is one of the buckets', which have the
                 // table's record layout and so a word for the last hit.
                 unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
@@ -161,6 +161,7 @@ impl Exact {
         }
     }
 
+    /// The hash of a key, and its record if it is there.
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
         let hash = self.seed.hash_words(key.len(), |w| key[w]);
         let at = arena.layout().key;
@@ -172,7 +173,7 @@ impl Exact {
     }
 
     /// Inserts an entry. True: readers need a new view.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let layout = arena.layout();
         let n = rule.value.len();
         let (hash, old) = self.find(arena, &rule.value);
@@ -196,11 +197,11 @@ impl Exact {
         // SAFETY: records in the buckets are of this arena and have its layout, with `n` key words
         // from `layout.key`.
         let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, layout.key + w) });
-        Buckets::put(&mut self.buckets, self.entries, hash, rec.words, hash_of)
+        Buckets::insert(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
     /// Removes an entry. Readers see that at once.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) {
         let (hash, Some(old)) = self.find(arena, &rule.value) else {
             return;
         };

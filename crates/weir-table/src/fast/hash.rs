@@ -9,11 +9,14 @@ use std::hash::{BuildHasher, Hasher};
 /// keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
+    /// Is combined with the first word by exclusive or.
     pub(super) start: u64,
+    /// The multiplier, which is odd.
     pub(super) factor: u64,
 }
 
 impl Seed {
+    /// A random seed.
     pub(super) fn random() -> Self {
         // A loom model must behave alike in every order of execution.
         if cfg!(loom) {
@@ -34,6 +37,7 @@ impl Seed {
         }
     }
 
+    /// The hash of a key of one word.
     #[inline(always)]
     pub(super) fn hash_word(self, word: u64) -> u64 {
         let mixed = (word ^ self.start).wrapping_mul(self.factor);
@@ -51,6 +55,7 @@ impl Seed {
         (word ^ start).wrapping_mul(factor)
     }
 
+    /// The hash, from the sum of [`Seed::term`]s.
     #[inline(always)]
     pub(super) fn finish_sum(self, terms: u64) -> u64 {
         let mixed = (terms ^ terms >> 32).wrapping_mul(SPREAD);
@@ -71,6 +76,7 @@ impl Seed {
 /// Odd, with well-spread bits.
 pub(super) const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
+/// The 128-bit product, folded to 64 bits by exclusive or.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

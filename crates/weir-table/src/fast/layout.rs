@@ -92,12 +92,15 @@ pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
 
 /// Packs fields from a word on.
 struct Packer {
+    /// The word of the next field.
     word: usize,
+    /// The lowest free bit of that word.
     bit: u32,
 }
 
 impl Packer {
-    fn place(&mut self, width: u32) -> FieldSlot {
+    /// The place of the next field, of `width` bits. Fields of up to 64 bits do not straddle words.
+    fn next_slot(&mut self, width: u32) -> FieldSlot {
         if width > 0 && self.bit + width > 64 && self.bit > 0 {
             self.word += 1;
             self.bit = 0;
@@ -119,6 +122,7 @@ impl Packer {
         slot
     }
 
+    /// Words used so far.
     fn words(&self) -> usize {
         self.word + usize::from(self.bit > 0)
     }
@@ -141,7 +145,7 @@ impl KeyLayout {
         let fields = spec
             .keys
             .iter()
-            .map(|k| (k.kind != MatchKind::Selector).then(|| packer.place(k.width)))
+            .map(|k| (k.kind != MatchKind::Selector).then(|| packer.next_slot(k.width)))
             .collect();
         KeyLayout {
             words: packer.words().max(1),
@@ -182,7 +186,7 @@ impl ResultLayout {
             let mut words = 1;
             let actions = spec.actions.iter().map(|a| {
                 let mut packer = Packer { ..first };
-                let slots = a.parameters.iter().map(|(_, width)| packer.place(*width)).collect();
+                let slots = a.parameters.iter().map(|(_, width)| packer.next_slot(*width)).collect();
                 words = words.max(packer.words());
                 slots
             });
@@ -258,7 +262,7 @@ mod tests {
     use super::*;
     use crate::spec::{ActionSpec, KeySpec};
 
-    fn place(widths: &[u32]) -> (Vec<(u16, u8)>, usize) {
+    fn slots_of(widths: &[u32]) -> (Vec<(u16, u8)>, usize) {
         let spec = widths.iter().fold(TableSpec::new("t"), |s, w| {
             s.key(KeySpec::new("k", *w, MatchKind::Exact))
         });
@@ -271,13 +275,13 @@ mod tests {
 
     #[test]
     fn fields_are_packed_without_straddling() {
-        assert_eq!(place(&[]), (vec![], 1));
-        assert_eq!(place(&[0]), (vec![(0, 0)], 1));
-        assert_eq!(place(&[48, 16, 1]), (vec![(0, 0), (0, 48), (1, 0)], 2));
-        assert_eq!(place(&[48, 17]), (vec![(0, 0), (1, 0)], 2));
-        assert_eq!(place(&[1, 65, 1]), (vec![(0, 0), (1, 0), (3, 0)], 4));
-        assert_eq!(place(&[32, 32, 16, 16, 8]).1, 2);
-        assert_eq!(place(&[400]), (vec![(0, 0)], 7));
+        assert_eq!(slots_of(&[]), (vec![], 1));
+        assert_eq!(slots_of(&[0]), (vec![(0, 0)], 1));
+        assert_eq!(slots_of(&[48, 16, 1]), (vec![(0, 0), (0, 48), (1, 0)], 2));
+        assert_eq!(slots_of(&[48, 17]), (vec![(0, 0), (1, 0)], 2));
+        assert_eq!(slots_of(&[1, 65, 1]), (vec![(0, 0), (1, 0), (3, 0)], 4));
+        assert_eq!(slots_of(&[32, 32, 16, 16, 8]).1, 2);
+        assert_eq!(slots_of(&[400]), (vec![(0, 0)], 7));
     }
 
     #[test]

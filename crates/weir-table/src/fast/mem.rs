@@ -47,6 +47,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 /// is published and never afterwards, except for the stamp and the hit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
+    /// The first word.
     pub(super) words: NonNull<AtomicU64>,
     /// Its number in the arena, never 0.
     pub(super) index: u32,
@@ -106,19 +107,21 @@ impl RecordLayout {
 
 /// log2 of the number of records in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 4;
+/// The number of chunks that hold all 32-bit numbers.
 const CHUNKS: usize = (32 - FIRST_CHUNK_LOG2) as usize;
 
 /// The addresses of the arena's chunks, by which readers find records by number. Chunk `k` holds
 /// the numbers from `16 << k` to `32 << k`.
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// Words from one record to the next.
     stride: usize,
     chunks: [std::sync::OnceLock<Zeroed<AtomicU64>>; CHUNKS],
     /// Indexed by the leading zeros of a record's number: the address that record 0 would have if
     /// the number's chunk began there. So a record's address is one multiplication and addition,
     /// without splitting the number. (Indexing by the highest bit would need another instruction,
     /// which takes four times as long on some processors.)
-    starts: [AtomicPtr<AtomicU64>; 32],
+    bases: [AtomicPtr<AtomicU64>; 32],
 }
 
 impl Directory {
@@ -126,9 +129,9 @@ impl Directory {
     #[inline(always)]
     pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
         // SAFETY: it is not 0, as 0 was not given out.
-        let zeros = unsafe { NonZeroU32::new_unchecked(index) }.leading_zeros() as usize;
+        let leading_zeros = unsafe { NonZeroU32::new_unchecked(index) }.leading_zeros() as usize;
         // SAFETY: a number has 32 bits.
-        let start = unsafe { self.starts.get_unchecked(zeros) }.load(Ordering::Acquire);
+        let start = unsafe { self.bases.get_unchecked(leading_zeros) }.load(Ordering::Acquire);
         // SAFETY: the number was given out, so its chunk is there and holds it.
         unsafe { NonNull::new_unchecked(start.wrapping_add(index as usize * self.stride)) }
     }
@@ -136,8 +139,8 @@ impl Directory {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     /// The addresses from which [`Directory::record`] counts, indexed by leading zeros, and the
     /// words from one record to the next.
-    pub(super) fn starts(&self) -> (&[AtomicPtr<AtomicU64>; 32], usize) {
-        (&self.starts, self.stride)
+    pub(super) fn bases(&self) -> (&[AtomicPtr<AtomicU64>; 32], usize) {
+        (&self.bases, self.stride)
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -146,7 +149,7 @@ impl Directory {
         let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
         // Records in pages are always far apart, and exist only behind that many others.
         let number = number.clamp(1 << FIRST_CHUNK_LOG2, pages::MIN_RECORDS_BEFORE as usize) as u32;
-        let start = &self.starts[number.leading_zeros() as usize];
+        let start = &self.bases[number.leading_zeros() as usize];
         !start.load(Ordering::Relaxed).is_null()
     }
 
@@ -159,7 +162,7 @@ impl Directory {
             // SIMD lookups hold addresses as integers.
             chunk.start().as_ptr().expose_provenance();
             let start = chunk.start().as_ptr().wrapping_sub(first * self.stride);
-            self.starts[index.leading_zeros() as usize].store(start, Ordering::Release);
+            self.bases[index.leading_zeros() as usize].store(start, Ordering::Release);
             chunk
         });
     }
@@ -168,9 +171,11 @@ impl Directory {
 /// Numbers of things that can be reused once readers have passed their retirement.
 #[derive(Debug)]
 pub(super) struct Recycler {
+    /// Numbers that no reader can access any more.
     free: Vec<u32>,
     /// Retired, but perhaps not yet unpublished.
     pending: Vec<u32>,
+    /// Retired numbers by epoch: they are free when readers have passed it.
     limbo: VecDeque<(u64, Vec<u32>)>,
     epochs: Arc<Epochs>,
 }
@@ -189,6 +194,7 @@ impl Recycler {
         &self.epochs
     }
 
+    /// A free number, if there is one.
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.free.pop()
     }
@@ -228,6 +234,7 @@ impl Recycler {
 pub(super) struct Arena {
     layout: RecordLayout,
     directory: Arc<Directory>,
+    /// The next record number that was never used.
     next: u32,
     recycler: Recycler,
     /// The free records in pages, if the arena has pages.
@@ -238,11 +245,14 @@ pub(super) struct Arena {
 /// and all in pages. Each refers to memory of the arena that holds a record and nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct AllocatedNumbers {
+    /// Numbers outside of pages.
     pub(super) ordinary: Range<u32>,
+    /// Numbers in pages, if the arena has pages.
     pub(super) in_pages: Option<PageNumbers>,
 }
 
 impl AllocatedNumbers {
+    /// Whether the number is that of a record's memory.
     #[inline]
     pub(super) fn contains(&self, number: u32) -> bool {
         // Ordinary numbers may continue behind those of pages.
@@ -258,7 +268,7 @@ impl Arena {
         let directory = Directory {
             stride: layout.stride(),
             chunks: [const { std::sync::OnceLock::new() }; CHUNKS],
-            starts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
+            bases: [const { AtomicPtr::new(std::ptr::null_mut()) }; 32],
         };
         Arena {
             layout,
@@ -303,10 +313,11 @@ impl Arena {
     /// if it is not in pages.
     pub(super) fn index_in_pages(&self, number: u32) -> Option<(usize, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
-        let place = || (numbers.record(number) as usize, numbers.all_records());
+        let place = || (numbers.record(number) as usize, numbers.record_count());
         numbers.contains(number).then(place)
     }
 
+    /// The numbers that have been allocated.
     fn allocated(&self) -> AllocatedNumbers {
         AllocatedNumbers {
             ordinary: 1 << FIRST_CHUNK_LOG2..self.next,
@@ -371,6 +382,7 @@ impl Arena {
         Some(rec)
     }
 
+    /// Writes result, stamp and key into a record that is not published.
     fn fill(&self, rec: Record, result: &[u64], key: &[u64], stamp: u64) {
         let layout = self.layout;
         for (i, word) in result.iter().take(layout.result).enumerate() {

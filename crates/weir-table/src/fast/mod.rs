@@ -43,7 +43,6 @@ mod direct;
 mod displacement;
 mod epochs;
 mod exact;
-mod group_order;
 mod hash;
 mod inline;
 mod layout;
@@ -63,7 +62,8 @@ mod seqlock;
 mod simd;
 mod structure;
 mod table;
-mod tuple;
+mod tuple_order;
+mod tuple_space;
 mod zeroed;
 
 pub use batch::PrefetchQueue;
@@ -71,7 +71,7 @@ pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
 pub use pending::PendingLookup;
 pub use table::{
-    FastTable, HitCount, ResultArray, SlotAddressing, TableForm, TableView, UpdateBatch, is_array, slot_shift,
+    FastTable, HitCount, ResultArray, SlotAddressing, TableLayout, TableView, UpdateBatch, is_array, slot_shift,
 };
 
 pub(crate) use mem::prefetch;

@@ -48,6 +48,7 @@ impl Packing {
         !0 << self.shift | 1
     }
 
+    /// The key of a slot.
     pub(super) fn key(self, slot: u64) -> u64 {
         slot >> self.shift
     }

@@ -14,15 +14,15 @@
 use std::sync::atomic::AtomicU64;
 
 /// Bytes of a page.
-const BYTES: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 /// log2 of the number of pages.
-const PAGE_BITS: u32 = 15;
+const PAGE_COUNT_LOG2: u32 = 15;
 /// log2 of the number of slots.
 pub(super) const SLOT_BITS: u32 = 24;
 /// Records are placed in pages only beyond this number of other records.
 pub(super) const MIN_RECORDS_BEFORE: u32 = 1 << 14;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+const LINE_BYTES: usize = 64;
 
 /// The record numbers that lie in pages, for a given record size.
 #[derive(Debug, Clone, Copy)]
@@ -33,17 +33,17 @@ pub(super) struct PageNumbers {
     /// records.
     pub(super) unit: u32,
     /// Bytes of a record.
-    bytes: u32,
+    record_bytes: u32,
 }
 
 impl PageNumbers {
     /// `None` if records are too large.
     pub(super) fn new(words: usize) -> Option<Self> {
         let bytes = words * size_of::<AtomicU64>();
-        (bytes.is_power_of_two() && bytes <= LINE).then(|| PageNumbers {
-            first: ((BYTES << PAGE_BITS) / bytes) as u32,
-            unit: (LINE / bytes).max(2) as u32,
-            bytes: bytes as u32,
+        (bytes.is_power_of_two() && bytes <= LINE_BYTES).then(|| PageNumbers {
+            first: ((PAGE_BYTES << PAGE_COUNT_LOG2) / bytes) as u32,
+            unit: (LINE_BYTES / bytes).max(2) as u32,
+            record_bytes: bytes as u32,
         })
     }
 
@@ -60,18 +60,18 @@ impl PageNumbers {
     }
 
     /// Number of records in pages.
-    pub(super) fn all_records(self) -> usize {
-        (self.records() as usize) << PAGE_BITS
+    pub(super) fn record_count(self) -> usize {
+        (self.records_per_page() as usize) << PAGE_COUNT_LOG2
     }
 
     /// Length of a run of adjacent slots.
     pub(super) fn run_length(self) -> usize {
-        (self.unit * self.bytes) as usize / 2 / size_of::<u32>()
+        (self.unit * self.record_bytes) as usize / 2 / size_of::<u32>()
     }
 
     /// Records per page.
-    fn records(self) -> u32 {
-        BYTES as u32 / self.bytes / 2
+    fn records_per_page(self) -> u32 {
+        PAGE_BYTES as u32 / self.record_bytes / 2
     }
 
     /// The index (counted over records only) of the first record next to a slot.
@@ -104,7 +104,7 @@ impl FreeInPages {
     pub(super) fn new(numbers: PageNumbers) -> Self {
         FreeInPages {
             numbers,
-            words: vec![u64::MAX; numbers.all_records() / u64::BITS as usize],
+            words: vec![u64::MAX; numbers.record_count() / u64::BITS as usize],
         }
     }
 
@@ -117,7 +117,7 @@ impl FreeInPages {
         let record = self.numbers.first_near(slot);
         let (word, bit) = (record / u64::BITS, record % u64::BITS);
         // The records of a page are several words of bits, or a part of one word.
-        let records = self.numbers.records();
+        let records = self.numbers.records_per_page();
         let words = (records / u64::BITS).max(1);
         let first = word / words * words;
         let of_page = u64::MAX >> (u64::BITS - records.min(u64::BITS)) << (bit / records * records);
@@ -140,6 +140,7 @@ impl FreeInPages {
         self.words[(record / u64::BITS) as usize] |= 1 << (record % u64::BITS);
     }
 
+    /// The record numbers in pages.
     pub(super) fn numbers(&self) -> PageNumbers {
         self.numbers
     }

@@ -12,6 +12,7 @@ pub(super) type RankWords = (u64, u64);
 /// An entry in the form in which structures store and compare it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rule {
+    /// The entry's handle.
     pub(super) handle: u32,
     /// Key words; 0 wherever the mask is 0.
     pub(super) value: Vec<u64>,
@@ -21,13 +22,16 @@ pub(super) struct Rule {
     pub(super) bounds: Vec<u64>,
     /// Sum of the prefix lengths.
     pub(super) prefix: u32,
+    /// Precedence among overlapping rules.
     pub(super) rank: RankWords,
 }
 
 /// The match keys of a table: compiles entries to rules.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
+    /// Where each match key lies in the key words, and how it is compared.
     fields: Vec<(FieldSlot, MatchKind)>,
+    /// Words of a key.
     pub(super) words: usize,
     /// The range keys.
     pub(super) ranges: Arc<[FieldSlot]>,
@@ -51,7 +55,7 @@ impl Keys {
     }
 
     /// Compiles an entry into `rule`. False: it does not fit the table, and cannot match.
-    pub(super) fn compile(&self, entry: &Entry, rule: &mut Rule) -> bool {
+    pub(super) fn encode(&self, entry: &Entry, rule: &mut Rule) -> bool {
         if entry.matches.len() != self.fields.len() {
             return false;
         }

@@ -13,11 +13,15 @@ use std::sync::atomic::AtomicU64;
 /// Readers' view; it is replaced as a whole.
 #[derive(Debug)]
 pub(super) struct ScanView {
+    /// Words of a key.
     key_words: usize,
+    /// Words of a rule's range bounds.
     bound_words: usize,
     /// Per rule the mask, then the value.
     words: Vec<u64>,
+    /// Per rule the range bounds.
     bounds: Vec<u64>,
+    /// Per rule its record.
     records: Vec<NonNull<AtomicU64>>,
     ranges: Arc<[FieldSlot]>,
     /// Keeps the records alive.
@@ -55,6 +59,7 @@ impl ScanView {
         hits
     }
 
+    /// The record of the first rule, by falling rank, that matches a key.
     #[inline(always)]
     fn winner(&self, key: impl Fn(usize) -> u64) -> Option<NonNull<AtomicU64>> {
         let n = self.key_words;
@@ -98,11 +103,13 @@ impl Scan {
         std::mem::take(&mut self.rules)
     }
 
+    /// The index of an entry's rule.
     fn position(&self, handle: u32) -> Option<usize> {
         self.rules.iter().position(|(_, r, _)| r.handle == handle)
     }
 
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
+    /// Inserts a rule with its record, or replaces those of the same entry.
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
         if let Some(at) = self.position(rule.handle) {
             arena.retire(self.rules.remove(at).2);
         }
@@ -110,7 +117,8 @@ impl Scan {
         self.rules.insert(at, (rule.rank, rule.clone(), rec));
     }
 
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+    /// Removes a rule. True: readers need a new view.
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let Some(at) = self.position(rule.handle) else {
             return false;
         };

@@ -123,6 +123,7 @@ pub(super) fn hash(seed: Seed, words: __m512i) -> __m512i {
 
 /// The constants by which slots that pack key and result into a word are compared and unpacked.
 pub(super) struct PackedSlots {
+    /// [`Packing::significant`].
     significant: __m512i,
     shift: __m128i,
     default: __m512i,
@@ -143,7 +144,7 @@ impl PackedSlots {
     /// The key bits of slots, by which they are compared.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn keys_of(&self, slots: __m512i) -> __m512i {
+    pub(super) fn key_bits(&self, slots: __m512i) -> __m512i {
         _mm512_and_si512(slots, self.significant)
     }
 
@@ -169,7 +170,7 @@ impl PackedSlots {
         slots: __m512i,
         needles: __m512i,
     ) -> u8 {
-        let equal = _mm512_cmpeq_epi64_mask(self.keys_of(slots), needles);
+        let equal = _mm512_cmpeq_epi64_mask(self.key_bits(slots), needles);
         let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(self.significant, slots));
         let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
         // SAFETY: the caller's promise.
@@ -190,7 +191,7 @@ pub(super) unsafe fn words_at(addresses: &[u64; LANES]) -> __m512i {
         let first = _mm_load_sd(addresses[i] as *const f64);
         _mm_castpd_si128(_mm_loadh_pd(first, addresses[i + 1] as *const f64))
     };
-    quarters([pair(0), pair(2), pair(4), pair(6)])
+    concat_quarters([pair(0), pair(2), pair(4), pair(6)])
 }
 
 /// The words `OFFSET` bytes behind eight addresses, and the words that follow them.
@@ -202,14 +203,15 @@ pub(super) unsafe fn words_at(addresses: &[u64; LANES]) -> __m512i {
 pub(super) unsafe fn pairs_at<const OFFSET: u64>(addresses: &[u64; LANES]) -> [__m512i; 2] {
     // SAFETY: the caller's promise.
     let pair = |i: usize| unsafe { _mm_loadu_si128((addresses[i] + OFFSET) as *const __m128i) };
-    let even = quarters([pair(0), pair(2), pair(4), pair(6)]);
-    let odd = quarters([pair(1), pair(3), pair(5), pair(7)]);
+    let even = concat_quarters([pair(0), pair(2), pair(4), pair(6)]);
+    let odd = concat_quarters([pair(1), pair(3), pair(5), pair(7)]);
     [_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)]
 }
 
+/// Concatenates four vectors of 128 bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-fn quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
+fn concat_quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
     let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
     let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
@@ -240,6 +242,7 @@ impl SlotWords {
         }
     }
 
+    /// Stores the words of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn set(&mut self, group: usize, words: __m512i) {
@@ -248,6 +251,7 @@ impl SlotWords {
         unsafe { _mm512_storeu_epi64(to.as_mut_ptr().cast(), words) };
     }
 
+    /// Loads the words of a group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn get(&self, group: usize) -> __m512i {
@@ -304,34 +308,40 @@ unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(batch: &Batch<
     }
 }
 
-/// The addresses from which [`Directory::record`] counts, in registers.
-pub(super) struct Chunks {
-    starts: [__m512i; 4],
-    bytes: __m512i,
+/// The base addresses of records in registers, by leading zeros of record numbers; see
+/// [`Directory::bases`].
+pub(super) struct RecordBases {
+    bases: [__m512i; 4],
+    /// Bytes from one record to the next.
+    stride_bytes: __m512i,
 }
 
-impl Chunks {
+impl RecordBases {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn new(directory: &Directory) -> Self {
-        let (starts, words) = directory.starts();
+        let (bases, stride) = directory.bases();
         // SAFETY: there are 32, four times eight.
-        let starts = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(starts[LANES * i..].as_ptr().cast()) });
-        let bytes = _mm512_set1_epi64((words * size_of::<AtomicU64>()) as i64);
-        Chunks { starts, bytes }
+        let bases = std::array::from_fn(|i| unsafe { _mm512_loadu_epi64(bases[LANES * i..].as_ptr().cast()) });
+        let stride_bytes = _mm512_set1_epi64((stride * size_of::<AtomicU64>()) as i64);
+        RecordBases { bases, stride_bytes }
     }
 
     /// The addresses of eight records. Unspecified for the number 0.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) fn records(&self, numbers: __m512i) -> __m512i {
-        let [a, b, c, d] = self.starts;
-        let zeros = _mm512_lzcnt_epi32(numbers);
-        let (below_16, from_16) = (
-            _mm512_permutex2var_epi64(a, zeros, b),
-            _mm512_permutex2var_epi64(c, zeros, d),
+        let [a, b, c, d] = self.bases;
+        let leading_zeros = _mm512_lzcnt_epi32(numbers);
+        let (base_below_16, base_from_16) = (
+            _mm512_permutex2var_epi64(a, leading_zeros, b),
+            _mm512_permutex2var_epi64(c, leading_zeros, d),
         );
-        let start = _mm512_mask_mov_epi64(below_16, _mm512_test_epi64_mask(zeros, _mm512_set1_epi64(16)), from_16);
-        _mm512_add_epi64(start, _mm512_mul_epu32(numbers, self.bytes))
+        let base = _mm512_mask_mov_epi64(
+            base_below_16,
+            _mm512_test_epi64_mask(leading_zeros, _mm512_set1_epi64(16)),
+            base_from_16,
+        );
+        _mm512_add_epi64(base, _mm512_mul_epu32(numbers, self.stride_bytes))
     }
 }

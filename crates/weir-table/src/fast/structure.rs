@@ -24,7 +24,7 @@ use crate::fast::packing::Packing;
 use crate::fast::pending::PendingLookup;
 use crate::fast::rule::{Keys, Rule};
 use crate::fast::scan::{Scan, ScanView};
-use crate::fast::tuple::{self, Tuple, TupleView};
+use crate::fast::tuple_space::{self, TupleSpace, TupleSpaceView};
 use crate::spec::TableSpec;
 use std::sync::Arc;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -47,6 +47,7 @@ pub(super) enum Plan {
     Packed(Packing),
     /// Exact keys of one word, results of two.
     Inline,
+    /// Other exact keys.
     Exact,
     /// One LPM key of `width` bits, 1 to 32.
     Lpm {
@@ -55,6 +56,7 @@ pub(super) enum Plan {
         /// may lie in pages.
         paged: bool,
     },
+    /// Keys with masks or ranges, wider LPM keys, and LPM beside other keys.
     General,
 }
 
@@ -99,7 +101,9 @@ impl Plan {
             }
             Plan::Direct(_) => RecordLayout::new(result_words, stamp, 0, 1),
             Plan::Exact => RecordLayout::new(result_words, stamp, keys.words, 1),
-            Plan::General => RecordLayout::new(result_words, stamp, keys.words, tuple::EXTRA + keys.bound_words()),
+            Plan::General => {
+                RecordLayout::new(result_words, stamp, keys.words, tuple_space::EXTRA + keys.bound_words())
+            }
         }
     }
 
@@ -118,7 +122,7 @@ impl Plan {
             Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
             Plan::Lpm { width, paged } => Structure::Lpm(Lpm::new(width, paged, expected, arena)),
-            Plan::General if expected > MAX_SCANNED => Structure::Tuple(Tuple::new(keys.clone(), stamps)),
+            Plan::General if expected > MAX_SCANNED => Structure::TupleSpace(TupleSpace::new(keys.clone(), stamps)),
             Plan::General => Structure::Scan(Scan::new(keys.clone())),
         }
     }
@@ -140,7 +144,7 @@ pub(super) enum StructureView {
     Ranges(Ranges),
     Dir(Arc<Dir>),
     Scan(ScanView),
-    Tuple(TupleView),
+    TupleSpace(TupleSpaceView),
 }
 
 impl StructureView {
@@ -178,7 +182,7 @@ impl StructureView {
                     | StructureView::Packed(_)
                     | StructureView::Stamped(_)
                     | StructureView::Inline(_)
-                    | StructureView::Tuple(_)
+                    | StructureView::TupleSpace(_)
             );
             if hashes_all_keys && has_avx512() {
                 // SAFETY: the processor has these features.
@@ -226,7 +230,7 @@ impl StructureView {
             StructureView::Packed(view) => view.lookup::<Avx512>(batch),
             StructureView::Stamped(view) => view.lookup::<Avx512>(batch),
             StructureView::Inline(view) => view.lookup::<Avx2>(batch),
-            StructureView::Tuple(view) => view.lookup(batch),
+            StructureView::TupleSpace(view) => view.lookup(batch),
             other => other.lookup(batch),
         }
     }
@@ -238,6 +242,7 @@ impl StructureView {
         self.dispatch_lookup::<Avx2>(batch)
     }
 
+    /// Looks the vector up with the comparisons `C`.
     #[inline(always)]
     fn dispatch_lookup<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
         match self {
@@ -257,7 +262,7 @@ impl StructureView {
             StructureView::Ranges(view) => view.lookup(batch),
             StructureView::Dir(view) => view.lookup(batch),
             StructureView::Scan(view) => view.lookup(batch),
-            StructureView::Tuple(view) => view.lookup(batch),
+            StructureView::TupleSpace(view) => view.lookup(batch),
         }
     }
 
@@ -284,12 +289,14 @@ impl StructureView {
         self.dispatch_prefetch(active, keys, queue);
     }
 
+    /// [`StructureView::dispatch_prefetch`], compiled for AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
     fn prefetch_avx512(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         self.dispatch_prefetch(active, keys, queue);
     }
 
+    /// Prefetches or queues the lines for these keys.
     #[inline(always)]
     fn dispatch_prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         if let StructureView::Dir(_) = self {
@@ -347,7 +354,7 @@ pub(super) enum Structure {
     Exact(Exact),
     Lpm(Lpm),
     Scan(Scan),
-    Tuple(Tuple),
+    TupleSpace(TupleSpace),
 }
 
 impl Structure {
@@ -369,85 +376,93 @@ impl Structure {
     }
 
     /// Inserts a rule, or replaces the action of the same entry. True: readers need a new view.
-    pub(super) fn put(&mut self, arena: &mut Arena, keys: &Keys, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(
+        &mut self,
+        arena: &mut Arena,
+        keys: &Keys,
+        rule: &Rule,
+        result: &[u64],
+        stamp: u64,
+    ) -> bool {
         match self {
             Structure::Nothing => false,
             Structure::Direct(direct) => {
-                direct.put(arena, rule, result, stamp);
+                direct.insert_rule(arena, rule, result, stamp);
                 false
             }
-            Structure::Dense(dense) => dense.put(rule, result, stamp),
+            Structure::Dense(dense) => dense.insert_rule(rule, result, stamp),
             Structure::Displacement(displacement) => {
                 if displacement.len() < displacement::MAX_ENTRIES
                     || displacement.contains(rule)
                     || Displacement::is_left_out(result)
                 {
-                    return displacement.put(rule, result, stamp);
+                    return displacement.insert_rule(rule, result, stamp);
                 }
                 *self = if arena.layout().stamp.is_some() {
                     Structure::Stamped(Packed::with_entries(displacement.packing(), displacement.entries()))
                 } else {
                     Structure::Packed(Packed::with_entries(displacement.packing(), displacement.entries()))
                 };
-                self.put(arena, keys, rule, result, stamp);
+                self.insert_rule(arena, keys, rule, result, stamp);
                 true
             }
-            Structure::Packed(packed) => packed.put(rule, result, stamp),
-            Structure::Stamped(packed) => packed.put(rule, result, stamp),
-            Structure::Inline(inline) => inline.put(rule, result, stamp),
-            Structure::Exact(exact) => exact.put(arena, rule, result, stamp),
-            Structure::Lpm(lpm) => lpm.put(arena, rule, result, stamp),
+            Structure::Packed(packed) => packed.insert_rule(rule, result, stamp),
+            Structure::Stamped(packed) => packed.insert_rule(rule, result, stamp),
+            Structure::Inline(inline) => inline.insert_rule(rule, result, stamp),
+            Structure::Exact(exact) => exact.insert_rule(arena, rule, result, stamp),
+            Structure::Lpm(lpm) => lpm.insert_rule(arena, rule, result, stamp),
             Structure::Scan(scan) => {
                 let stamp = scan.find(rule.handle).map_or(stamp, |r| arena.stamp(r).max(stamp));
-                let Some(rec) = tuple::record(arena, rule, result, stamp) else {
+                let Some(rec) = tuple_space::record(arena, rule, result, stamp) else {
                     return false;
                 };
-                scan.put(arena, rule, rec);
+                scan.insert_rule(arena, rule, rec);
                 if scan.len() > MAX_SCANNED {
-                    let mut tuple = Tuple::new(keys.clone(), arena.layout().stamp.is_some());
+                    let mut tuple_space = TupleSpace::new(keys.clone(), arena.layout().stamp.is_some());
                     for (_, rule, rec) in scan.drain() {
-                        tuple.put(arena, &rule, rec);
+                        tuple_space.insert_rule(arena, &rule, rec);
                     }
-                    *self = Structure::Tuple(tuple);
+                    *self = Structure::TupleSpace(tuple_space);
                 }
                 true
             }
-            Structure::Tuple(tuple) => {
-                let stamp = match tuple.find(arena, rule) {
+            Structure::TupleSpace(tuple_space) => {
+                let stamp = match tuple_space.find(arena, rule) {
                     Some(rec) => arena.stamp(rec).max(stamp),
                     None => stamp,
                 };
-                tuple::record(arena, rule, result, stamp).is_some_and(|rec| tuple.put(arena, rule, rec))
+                tuple_space::record(arena, rule, result, stamp)
+                    .is_some_and(|rec| tuple_space.insert_rule(arena, rule, rec))
             }
         }
     }
 
     /// Removes a rule. True: readers need a new view.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         match self {
             Structure::Nothing => false,
             Structure::Direct(direct) => {
-                direct.take(arena, rule);
+                direct.remove_rule(arena, rule);
                 false
             }
-            Structure::Dense(dense) => dense.take(rule),
-            Structure::Displacement(displacement) => displacement.take(rule),
+            Structure::Dense(dense) => dense.remove_rule(rule),
+            Structure::Displacement(displacement) => displacement.remove_rule(rule),
             Structure::Packed(packed) => {
-                packed.take(rule);
+                packed.remove_rule(rule);
                 false
             }
             Structure::Stamped(packed) => {
-                packed.take(rule);
+                packed.remove_rule(rule);
                 false
             }
-            Structure::Inline(inline) => inline.take(rule),
+            Structure::Inline(inline) => inline.remove_rule(rule),
             Structure::Exact(exact) => {
-                exact.take(arena, rule);
+                exact.remove_rule(arena, rule);
                 false
             }
-            Structure::Lpm(lpm) => lpm.take(arena, rule),
-            Structure::Scan(scan) => scan.take(arena, rule),
-            Structure::Tuple(tuple) => tuple.take(arena, rule),
+            Structure::Lpm(lpm) => lpm.remove_rule(arena, rule),
+            Structure::Scan(scan) => scan.remove_rule(arena, rule),
+            Structure::TupleSpace(tuple_space) => tuple_space.remove_rule(arena, rule),
         }
     }
 
@@ -469,7 +484,7 @@ impl Structure {
                 LpmView::Dir(view) => StructureView::Dir(view),
             },
             Structure::Scan(scan) => StructureView::Scan(scan.view(arena)),
-            Structure::Tuple(tuple) => StructureView::Tuple(tuple.view(arena)),
+            Structure::TupleSpace(tuple_space) => StructureView::TupleSpace(tuple_space.view(arena)),
         }
     }
 
@@ -502,7 +517,7 @@ impl Structure {
             Structure::Exact(exact) => exact.len(),
             Structure::Lpm(lpm) => lpm.len(),
             Structure::Scan(scan) => scan.len(),
-            Structure::Tuple(tuple) => tuple.len(),
+            Structure::TupleSpace(tuple_space) => tuple_space.len(),
         }
     }
 
@@ -518,7 +533,7 @@ impl Structure {
             Structure::Exact(exact) => exact.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
             Structure::Scan(scan) => scan.bytes(),
-            Structure::Tuple(tuple) => tuple.bytes(),
+            Structure::TupleSpace(tuple_space) => tuple_space.bytes(),
         }
     }
 
@@ -535,7 +550,7 @@ impl Structure {
             Structure::Exact(exact) => exact.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),
             Structure::Scan(scan) => scan.find(handle).map(|r| arena.stamp(r)),
-            Structure::Tuple(tuple) => tuple.stamp(arena, handle),
+            Structure::TupleSpace(tuple_space) => tuple_space.stamp(arena, handle),
         }
     }
 }

@@ -20,12 +20,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_ir::ActionCall;
 
+/// The state that only writers use, locked by [`FastTable::writer`].
 #[derive(Debug)]
 struct Writer {
+    /// The records of entries.
     arena: Arena,
+    /// The writer's side of the current structure.
     structure: Structure,
+    /// Encodes entries to rules.
     keys: Keys,
     plan: Plan,
+    /// The layout of the arena's records.
     record: RecordLayout,
     /// Buffers, kept for their memory.
     rule: Rule,
@@ -59,6 +64,7 @@ impl HitCount {
 #[repr(align(64))]
 struct LookupHeader {
     dimensions: Dimensions,
+    /// The structure that readers use; it is owned and never null.
     structure: AtomicPtr<StructureView>,
     /// The first of [`default_len`] words.
     default: AtomicPtr<AtomicU64>,
@@ -69,6 +75,7 @@ struct LookupHeader {
 const _: () = assert!(size_of::<LookupHeader>() == 64);
 
 impl LookupHeader {
+    /// Words of the default result.
     fn default_len(&self) -> usize {
         default_len(self.dimensions.record_words)
     }
@@ -77,10 +84,13 @@ impl LookupHeader {
 /// A table as the data plane reads it. See the [module](crate::fast).
 #[derive(Debug)]
 pub struct FastTable {
-    form: TableForm,
+    layout: TableLayout,
     header: LookupHeader,
+    /// See [`FastTable::has_handles`].
     has_handles: bool,
+    /// See [`FastTable::keeps_counts`].
     keeps_counts: bool,
+    /// The number of entries, so that it can be read without the lock.
     entries: AtomicUsize,
     writer: Mutex<Writer>,
 }
@@ -133,11 +143,12 @@ impl FastTable {
         writer.min_capacity = entries;
         writer.begin_bulk(&self.header.epochs, 0);
         self.publish(&mut writer);
-        self.finish(&mut writer, false);
+        self.finish_update(&mut writer, false);
         drop(writer);
         self
     }
 
+    /// An empty table with the structure of `plan`.
     fn planned(
         spec: &TableSpec,
         plan: Plan,
@@ -176,7 +187,7 @@ impl FastTable {
                 ),
                 epochs,
             },
-            form: TableForm {
+            layout: TableLayout {
                 keys: key_layout,
                 results: result_layout,
                 is_array: is_array(spec),
@@ -192,14 +203,14 @@ impl FastTable {
     /// The layout that compiled code relies on.
     #[must_use]
     #[inline]
-    pub fn form(&self) -> &TableForm {
-        &self.form
+    pub fn layout(&self) -> &TableLayout {
+        &self.layout
     }
 
     /// The layout of the key words.
     #[must_use]
     pub fn key_layout(&self) -> &KeyLayout {
-        &self.form.keys
+        &self.layout.keys
     }
 
     /// Whether the table counts hits itself; see [`FastTable::with_counts`].
@@ -218,7 +229,7 @@ impl FastTable {
     /// The layout of the result words.
     #[must_use]
     pub fn result_layout(&self) -> &ResultLayout {
-        &self.form.results
+        &self.layout.results
     }
 
     /// The epochs that readers register with.
@@ -255,9 +266,10 @@ impl FastTable {
         self.update_batch(|batch| batch.set_default(action));
     }
 
+    /// Publishes a new default result, and retires the old one.
     fn publish_default(&self, action: &ActionCall) {
         let header = &self.header;
-        let words = pack_default(&self.form.results, header.dimensions.record_words, action);
+        let words = pack_default(&self.layout.results, header.dimensions.record_words, action);
         let old = header.default.swap(Box::into_raw(words).cast(), Ordering::AcqRel);
         let old = std::ptr::slice_from_raw_parts_mut(old, header.default_len());
         // SAFETY: `old` came from `Box::into_raw` of as many words and was unlinked by the swap,
@@ -295,7 +307,8 @@ impl FastTable {
         self.update_batch(|batch| batch.bulk_load(entries));
     }
 
-    fn finish(&self, writer: &mut Writer, needs_view: bool) {
+    /// Ends an update: publishes a view if readers need one, and recycles retired records.
+    fn finish_update(&self, writer: &mut Writer, needs_view: bool) {
         if needs_view {
             self.publish(writer);
         }
@@ -303,6 +316,7 @@ impl FastTable {
         self.entries.store(writer.structure.len(), Ordering::Relaxed);
     }
 
+    /// Publishes a new view of the structure, and retires the old one.
     fn publish(&self, writer: &mut Writer) {
         let view = Box::into_raw(Box::new(writer.structure.view(&mut writer.arena)));
         let old = self.header.structure.swap(view, Ordering::AcqRel);
@@ -311,6 +325,7 @@ impl FastTable {
         self.header.epochs.retire(Box::new(unsafe { Retired::new(old) }));
     }
 
+    /// Locks the writer.
     fn lock(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -415,7 +430,7 @@ impl FastTable {
 /// The properties of a table that compiled code relies on: the layout of words, and which
 /// structures are possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableForm {
+pub struct TableLayout {
     /// The layout of keys.
     pub keys: KeyLayout,
     /// The layout of results.
@@ -426,11 +441,11 @@ pub struct TableForm {
     pub slot_shift: Option<u32>,
 }
 
-impl TableForm {
+impl TableLayout {
     /// The form of every table with this specification.
     #[must_use]
     pub fn new(spec: &TableSpec) -> Self {
-        TableForm {
+        TableLayout {
             keys: KeyLayout::new(spec),
             results: ResultLayout::new(spec),
             is_array: is_array(spec),
@@ -491,8 +506,8 @@ pub struct UpdateBatch<'a> {
 impl UpdateBatch<'_> {
     /// As [`FastTable::insert`].
     pub fn insert(&mut self, entry: &Entry) {
-        if self.writer.compile(&self.table.form.results, entry) {
-            let needs_view = self.writer.put(entry.last_hit_ns);
+        if self.writer.encode(&self.table.layout.results, entry) {
+            let needs_view = self.writer.insert_rule(entry.last_hit_ns);
             self.changed(needs_view);
         }
     }
@@ -500,10 +515,10 @@ impl UpdateBatch<'_> {
     /// As [`FastTable::remove`]. The entry's count is kept if an entry with the same handle is
     /// inserted in this batch.
     pub fn remove(&mut self, entry: &Entry) {
-        if self.writer.keys.compile(entry, &mut self.writer.rule) {
+        if self.writer.keys.encode(entry, &mut self.writer.rule) {
             let handle = entry.handle.get();
             let counted = self.writer.counted(handle);
-            let needs_view = self.writer.take();
+            let needs_view = self.writer.remove_rule();
             if counted != HitCount::default() && self.writer.structure.record_number(handle).is_none() {
                 self.removed.push((handle, counted));
             }
@@ -522,8 +537,8 @@ impl UpdateBatch<'_> {
         self.removed.extend(counted);
         self.writer.begin_bulk(&self.table.header.epochs, entries.size_hint().0);
         for entry in entries {
-            if self.writer.compile(&self.table.form.results, entry) {
-                self.writer.put(entry.last_hit_ns);
+            if self.writer.encode(&self.table.layout.results, entry) {
+                self.writer.insert_rule(entry.last_hit_ns);
             }
         }
         self.table.publish(self.writer);
@@ -550,7 +565,7 @@ impl Drop for UpdateBatch<'_> {
                 self.writer.arena.set_counted(number, counted.add(before));
             }
         }
-        self.table.finish(self.writer, self.needs_view);
+        self.table.finish_update(self.writer, self.needs_view);
     }
 }
 
@@ -578,6 +593,7 @@ pub struct TableView<'a> {
     dimensions: Dimensions,
     structure: &'a StructureView,
     default: &'a [AtomicU64],
+    /// Whether the lines for the keys were prefetched.
     is_prefetched: bool,
 }
 
@@ -703,7 +719,7 @@ impl<'a> TableView<'a> {
     /// For lookups of keys that [`TableView::prefetch`] was called with: nothing is prefetched
     /// twice.
     #[must_use]
-    pub fn prefetched(self) -> Self {
+    pub fn assume_prefetched(self) -> Self {
         TableView {
             is_prefetched: true,
             ..self
@@ -737,14 +753,15 @@ fn pack_default(layout: &ResultLayout, record_words: usize, action: &ActionCall)
 
 impl Writer {
     /// Fills `rule` and `result`.
-    fn compile(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
-        if !self.keys.compile(entry, &mut self.rule) {
+    fn encode(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
+        if !self.keys.encode(entry, &mut self.rule) {
             return false;
         }
         layout.pack_entry(entry.handle.get(), &entry.action, &mut self.result);
         true
     }
 
+    /// Replaces arena and structure by empty ones for about `expected` entries.
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
         let expected = expected.max(self.min_capacity);
@@ -752,6 +769,7 @@ impl Writer {
         self.structure.defer();
     }
 
+    /// The hits counted for an entry.
     fn counted(&self, handle: u32) -> HitCount {
         let number = self.structure.record_number(handle);
         number.map_or(HitCount::default(), |number| self.arena.counted(number))
@@ -768,13 +786,13 @@ impl Writer {
     }
 
     /// Inserts the rule; true if readers need a new view.
-    fn put(&mut self, stamp: u64) -> bool {
+    fn insert_rule(&mut self, stamp: u64) -> bool {
         self.structure
-            .put(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
+            .insert_rule(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
     }
 
     /// Removes the rule; true if readers need a new view.
-    fn take(&mut self) -> bool {
-        self.structure.take(&mut self.arena, &self.rule)
+    fn remove_rule(&mut self) -> bool {
+        self.structure.remove_rule(&mut self.arena, &self.rule)
     }
 }

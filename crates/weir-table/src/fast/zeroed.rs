@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 
 /// Arrays are aligned to cache lines.
 const LINE: usize = 64;
+/// Bytes of a huge page.
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 

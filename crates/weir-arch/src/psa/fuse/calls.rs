@@ -130,6 +130,6 @@ pub(super) fn ends(arch: &Psa, program: &Program, renaming: &Renaming, port: Var
     Ends {
         exits,
         overrun: exit::OVERRUN,
-        restart: exit::RESTART,
+        punt_from_start: exit::PUNT_FROM_START,
     }
 }

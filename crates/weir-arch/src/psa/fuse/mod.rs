@@ -38,7 +38,7 @@ pub(crate) mod exit {
     pub const DEPARSED: u32 = 4;
     pub const ASSERT: u32 = 5;
     pub const OVERRUN: u32 = 6;
-    pub const RESTART: u32 = 7;
+    pub const PUNT_FROM_START: u32 = 7;
     /// The egress control has ended, and the packet clones.
     pub const END_OF_EGRESS: u32 = 8;
     pub const EXTERN: u32 = 9;
@@ -134,9 +134,9 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         emits,
         aliased: Vec::new(),
         renaming: Renaming::default(),
-        hidden: 0,
-        exit: exit::DEPARSED,
-        made_at: None,
+        leading_headers: 0,
+        punt_exit: exit::DEPARSED,
+        deparse_block: None,
     };
     emitted.alias(program, arch.aliases());
     let mut builder = Builder {
@@ -461,7 +461,7 @@ impl Builder<'_> {
         let is_pure = |_: &Call, _| true;
         let finished = self
             .builder
-            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
+            .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
                 calls::call_kind(arch, call, loc)
             })?;
         let ends = calls::ends(arch, &finished.program, &renaming, port);

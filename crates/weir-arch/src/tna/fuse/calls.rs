@@ -1,4 +1,7 @@
-//! What the extern calls of the pipeline are, and what the driver is handed where packets leave it.
+//! The kinds of the pipeline's calls, for engines and for the host, and the exits with the
+//! variables that are live there.
+//!
+//! It classifies calls that the other modules have appended, and changes no body.
 
 use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
@@ -19,15 +22,15 @@ use weir_ir::passes::{VarSet, read_by};
 use weir_ir::pipeline::{CallKind, MAGNITUDES};
 use weir_ir::{Call, ExternId, Loc, VarId};
 
-/// What a call of the pipeline is.
+/// The meaning of a call of the pipeline, for the host.
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
-    /// One that counts a packet of egress as it is sent.
-    AsSent(Op, Loc),
-    /// What the pipeline brings along.
+    /// A counter or meter of egress that counts the packet by its length when it is sent.
+    Deferred(Op, Loc),
+    /// A call that fusing has introduced.
     Pseudo(Pseudo),
-    /// What code does by itself: a cell of a register, a function by a table.
+    /// Compiled code does it without the host: register cells, and functions by lookup table.
     Code,
     /// A register action that the interpreter runs.
     InterpFallback(Arc<InterpFallback>),
@@ -38,17 +41,20 @@ pub(super) fn is_fusible(op: &Op) -> bool {
     kind_of(op).is_some()
 }
 
-/// What a call is; `None`: nothing that can be called from a pipeline.
+/// The meaning and the kind of a call. `None`: it has no compiled form.
 pub(super) fn call_kind(
     arch: &Tna,
-    (fallbacks, units): (&[Arc<InterpFallback>], &[Arc<[u64; MAGNITUDES]>]),
-    is_egress: bool,
+    (fallbacks, math_tables): (&[Arc<InterpFallback>], &[Arc<[u64; MAGNITUDES]>]),
+    is_egress_pipeline: bool,
     call: &Call,
     loc: Loc,
 ) -> Option<(FusedCall, CallKind)> {
     if call.function == MATH {
         let number = usize::try_from(call.constant_input(1)?).ok()?;
-        return Some((FusedCall::Code, CallKind::ByMagnitude(Arc::clone(units.get(number)?))));
+        return Some((
+            FusedCall::Code,
+            CallKind::ByMagnitude(Arc::clone(math_tables.get(number)?)),
+        ));
     }
     if call.function == FALLBACK {
         let (fallback, kind) = interp_fallback::kind_of(fallbacks, call)?;
@@ -58,7 +64,7 @@ pub(super) fn call_kind(
         return Some((FusedCall::Pseudo(pseudo), kind));
     }
     if let (READ | WRITE, Some(id)) = (call.function.as_str(), call.instance) {
-        return Some((FusedCall::Code, cell(arch, call, id)?));
+        return Some((FusedCall::Code, cell_access_kind(arch, call, id)?));
     }
     if let Some(bound) = arch.registered.find(call, loc) {
         let kind = bound.kind(exit::EXTERN)?;
@@ -66,7 +72,7 @@ pub(super) fn call_kind(
     }
     let at = At::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
-        // A direct counter is given its index here.
+        // An indexed counter stands for a direct one, see `Builder::call`.
         (COUNT, Some(id)) => Op::Count {
             id,
             at,
@@ -77,15 +83,15 @@ pub(super) fn call_kind(
     };
     let kind = kind_of(&op)?;
     Some(match op {
-        Op::Count { as_sent: true, .. } | Op::Meter { as_sent: true, .. } if is_egress => {
-            (FusedCall::AsSent(op, loc), kind)
+        Op::Count { as_sent: true, .. } | Op::Meter { as_sent: true, .. } if is_egress_pipeline => {
+            (FusedCall::Deferred(op, loc), kind)
         }
         op => (FusedCall::Op(op, loc), kind),
     })
 }
 
-/// A scalar of a register's cell that is read or written; the last argument says which.
-fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
+/// The kind of a read or write of one scalar of a register's cell. The last argument is its number.
+fn cell_access_kind(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     let scalar = u32::try_from(call.constant_input(call.arguments.len().checked_sub(1)?)?).ok()?;
     // No packet writes the parameters of register actions.
     let is_parameter = arch.program().externs[id].type_name == "RegisterParam";
@@ -108,6 +114,7 @@ fn cell(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     })
 }
 
+/// The kind of an extern call that the host performs. `None`: it has no compiled form.
 pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
     Some(match op {
         Op::Count {
@@ -135,23 +142,27 @@ pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
-/// The shared variables that the driver and the deparsers of ingress, or of egress, look at when
-/// its control has ended.
-fn read_at_end(arch: &Tna, pipes: &[&Pipe], is_egress: bool) -> Vec<VarId> {
+/// The shared variables that are live behind the control of ingress, or of egress: those that the
+/// driver and the deparsers read.
+fn live_at_control_end(arch: &Tna, pipes: &[&Pipe], is_egress_pipeline: bool) -> Vec<VarId> {
     let program = arch.program();
     let mut read = VarSet::new(program.vars.len());
     for pipe in pipes {
-        let gress = if is_egress { &pipe.egress } else { &pipe.ingress };
+        let gress = if is_egress_pipeline {
+            &pipe.egress
+        } else {
+            &pipe.ingress
+        };
         let deparser = &program.blocks[gress.deparser].body;
         read_by(program, deparser, &mut |v| read.insert(v));
     }
-    let for_others = ["_for_tm", "_for_deparser", "_for_output_port"];
-    let way = if is_egress { ".egress" } else { ".ingress" };
+    let role_suffixes = ["_for_tm", "_for_deparser", "_for_output_port"];
+    let direction = if is_egress_pipeline { ".egress" } else { ".ingress" };
     let groups = program
         .shared
         .iter()
-        .filter(|g| for_others.iter().any(|end| g.role.ends_with(end)));
-    for leaf in groups.filter(|g| g.role.contains(way)).flat_map(|g| &g.leaves) {
+        .filter(|g| role_suffixes.iter().any(|end| g.role.ends_with(end)));
+    for leaf in groups.filter(|g| g.role.contains(direction)).flat_map(|g| &g.leaves) {
         read.insert(leaf.var);
     }
     let leaves = program.shared.iter().flat_map(|g| &g.leaves);
@@ -159,8 +170,8 @@ fn read_at_end(arch: &Tna, pipes: &[&Pipe], is_egress: bool) -> Vec<VarId> {
     read.iter().filter(|v| shared.contains(v)).collect()
 }
 
-/// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing, is_egress: bool) -> Ends {
+/// The exits, with the variables that are live at each.
+pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing, is_egress_pipeline: bool) -> Ends {
     let program = arch.program();
     let kind = |call: &Call, loc| {
         externs::own(program, call, loc)
@@ -170,7 +181,7 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
             .and_then(kind_of)
     };
     let mut everything = touched(program, &(0..program.blocks.len()).collect::<Vec<_>>(), kind);
-    // What register actions touch is not seen in their calls.
+    // Calls do not show the state that register actions access.
     everything.states.extend(arch.registers().map(|id| id.index() as u32));
     let Queueing {
         port: unicast,
@@ -201,9 +212,9 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         drop("ingress-drop", DropReason::IngressDrop),
         driver(
             "end-of-control",
-            read_at_end(arch, pipes, is_egress),
+            live_at_control_end(arch, pipes, is_egress_pipeline),
             everything.clone(),
-            is_egress,
+            is_egress_pipeline,
         ),
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
@@ -216,6 +227,6 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
     Ends {
         exits,
         overrun: exit::OVERRUN,
-        restart: exit::RESTART,
+        punt_from_start: exit::PUNT_FROM_START,
     }
 }

@@ -1,5 +1,7 @@
-//! `ParserCounter`: numbers of eight bits in variables. How deep a counter's stack is, is known at
-//! every place of a parser.
+//! `ParserCounter` as variables: each entry of a counter's stack is an 8-bit variable.
+//!
+//! The stack depths are known at compile time, since `intrinsic` specialises each parser state by
+//! them.
 
 use super::super::externs::{self, Op};
 use super::Builder;
@@ -7,25 +9,27 @@ use crate::pipeline_builder::constant;
 use std::collections::BTreeMap;
 use weir_ir::{BinaryOp, Body, Call, ExternId, InstKind, Loc, Operand, Rvalue, VarId};
 
-/// How many numbers there are on the stacks of counters; those that are not named have none.
+/// The depths of the counters' stacks, by counter. Counters that are not in the map have depth 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Depths(BTreeMap<usize, usize>);
+pub(super) struct StackDepths(BTreeMap<usize, usize>);
 
-/// Numbers on one stack at most, more than any loop within loops needs.
-const DEEPEST: usize = 8;
+/// The most entries of a counter's stack. No nesting of loops needs more.
+const MAX_STACK_DEPTH: usize = 8;
 
-/// A number on a stack, and whether it changes by what the last one changes by.
+/// The variables of a stack entry. If `follows` is 1, additions to the top entry apply to it too.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Level {
+pub(super) struct StackEntry {
     value: VarId,
     follows: VarId,
 }
 
-impl Depths {
+impl StackDepths {
+    /// The depth of a counter's stack.
     fn of(&self, counter: ExternId) -> usize {
         self.0.get(&counter.index()).copied().unwrap_or(0)
     }
 
+    /// Sets the depth of a counter's stack.
     fn set(&mut self, counter: ExternId, depth: usize) {
         if depth == 0 {
             self.0.remove(&counter.index());
@@ -37,137 +41,141 @@ impl Depths {
 
 impl Builder<'_> {
     /// Whether a parser has counters.
-    pub(super) fn counts(&self, parser: &Body) -> bool {
+    pub(super) fn has_parser_counters(&self, parser: &Body) -> bool {
         let externs = &self.arch.program().externs;
         let is_counter = |call: &Call| call.instance.is_some_and(|id| externs[id].type_name == "ParserCounter");
         let mut insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
         insts.any(|i| matches!(&i.kind, InstKind::Call(call) if is_counter(call)))
     }
 
-    /// A number on the stack of a counter.
-    fn level(&mut self, counter: ExternId, depth: usize) -> Level {
-        if let Some(level) = self.levels.get(&(counter, depth)) {
-            return *level;
+    /// The variables of the stack entry at `depth`, made on first use.
+    fn stack_entry(&mut self, counter: ExternId, depth: usize) -> StackEntry {
+        if let Some(entry) = self.counter_stacks.get(&(counter, depth)) {
+            return *entry;
         }
-        let level = Level {
+        let entry = StackEntry {
             value: self.variable("$counter", 8),
             follows: self.variable("$follows", 1),
         };
-        self.levels.insert((counter, depth), level);
-        level
+        self.counter_stacks.insert((counter, depth), entry);
+        entry
     }
 
-    /// What a call of a counter is; `None`: it is no such call. The answer says whether it can be
-    /// done.
-    pub(super) fn counter(&mut self, call: &Call, depths: &mut Depths, loc: Loc) -> Option<Option<()>> {
+    /// Appends a call of a counter. `None`: it is no such call. `Some(None)`: it has no compiled
+    /// form.
+    pub(super) fn counter(&mut self, call: &Call, depths: &mut StackDepths, loc: Loc) -> Option<Option<()>> {
         let program = std::sync::Arc::clone(self.arch.program());
         let op = externs::own(&program, call, loc).ok()??;
         Some(match op {
             Op::CounterSet(id, push) => {
-                let kept = match push {
+                let depth_before = match push {
                     Some(_) => depths.of(id),
                     None => depths.of(id).saturating_sub(1),
                 };
-                self.counter_set(id, kept, push.flatten(), call, depths)
+                self.counter_set(id, depth_before, push.flatten(), call, depths)
             }
             Op::CounterPop(id) => {
                 let depth = depths.of(id);
                 depths.set(id, depth.saturating_sub(1));
                 Some(())
             }
-            Op::CounterIsZero(id) => self.counter_is(id, BinaryOp::Eq, call, depths),
-            Op::CounterIsNegative(id) => self.counter_is(id, BinaryOp::LtSigned, call, depths),
-            Op::CounterAdd(id, up) => self.counter_add(id, up, call, depths),
+            Op::CounterIsZero(id) => self.counter_compare(id, BinaryOp::Eq, call, depths),
+            Op::CounterIsNegative(id) => self.counter_compare(id, BinaryOp::LtSigned, call, depths),
+            Op::CounterAdd(id, is_addition) => self.counter_add(id, is_addition, call, depths),
             _ => return None,
         })
     }
 
+    /// Pushes a value on a stack that has `depth_before` entries. `follows`: the argument with the
+    /// new entry's `follows`.
     fn counter_set(
         &mut self,
         id: ExternId,
-        kept: usize,
+        depth_before: usize,
         follows: Option<usize>,
         call: &Call,
-        depths: &mut Depths,
+        depths: &mut StackDepths,
     ) -> Option<()> {
-        if kept >= DEEPEST {
+        if depth_before >= MAX_STACK_DEPTH {
             return None;
         }
         let value = match call.arguments.len() {
-            5.. => self.computed(call)?,
+            5.. => self.field_value(call)?,
             _ => call.input(0)?.clone(),
         };
         let follows = match follows {
             Some(at) => call.input(at)?.clone(),
             None => constant(1, 0),
         };
-        let level = self.level(id, kept);
+        let entry = self.stack_entry(id, depth_before);
         let value = self.extended(value, 8);
-        self.assign(level.value, Rvalue::Use(value));
-        self.assign(level.follows, Rvalue::Use(follows));
-        depths.set(id, kept + 1);
+        self.assign(entry.value, Rvalue::Use(value));
+        self.assign(entry.follows, Rvalue::Use(follows));
+        depths.set(id, depth_before + 1);
         Some(())
     }
 
-    /// The number of a header's field, as `set` with a maximum, a rotation, a mask and a summand
-    /// makes it.
-    fn computed(&mut self, call: &Call) -> Option<Operand> {
-        let (value, most) = (call.input(0)?.clone(), call.input(1)?.clone());
-        let (value, most) = (self.extended(value, 8), self.extended(most, 8));
+    /// A header field's value as `set` computes it: capped at a maximum, rotated, masked, plus a
+    /// constant.
+    fn field_value(&mut self, call: &Call) -> Option<Operand> {
+        let (value, max) = (call.input(0)?.clone(), call.input(1)?.clone());
+        let (value, max) = (self.extended(value, 8), self.extended(max, 8));
         let [rotate, mask, add] = [2, 3, 4].map(|at| call.constant_input(at));
         let (rotate, mask) = ((rotate? % 8) as u32, u32::from(mask? as u8));
-        let kept = u16::MAX.checked_shr(15u32.saturating_sub(mask)).unwrap_or(u16::MAX) as u8;
-        let is_less = self.compute(1, Rvalue::Binary(BinaryOp::Lt, value.clone(), most.clone()));
-        let least = Rvalue::Mux {
+        let mask_bits = u16::MAX.checked_shr(15u32.saturating_sub(mask)).unwrap_or(u16::MAX) as u8;
+        let is_less = self.compute(1, Rvalue::Binary(BinaryOp::Lt, value.clone(), max.clone()));
+        let capped = Rvalue::Mux {
             condition: Operand::Var(is_less),
             then: value,
-            otherwise: most,
+            otherwise: max,
         };
-        let mut turned = self.compute(8, least);
+        let mut rotated = self.compute(8, capped);
         if rotate > 0 {
             let [low, high] = [(BinaryOp::Shr, rotate), (BinaryOp::Shl, 8 - rotate)]
-                .map(|(op, by)| Rvalue::Binary(op, Operand::Var(turned), constant(8, by.into())));
+                .map(|(op, by)| Rvalue::Binary(op, Operand::Var(rotated), constant(8, by.into())));
             let (low, high) = (self.compute(8, low), self.compute(8, high));
-            turned = self.compute(8, Rvalue::Binary(BinaryOp::Or, Operand::Var(low), Operand::Var(high)));
+            rotated = self.compute(8, Rvalue::Binary(BinaryOp::Or, Operand::Var(low), Operand::Var(high)));
         }
-        let masked = Rvalue::Binary(BinaryOp::And, Operand::Var(turned), constant(8, kept.into()));
+        let masked = Rvalue::Binary(BinaryOp::And, Operand::Var(rotated), constant(8, mask_bits.into()));
         let masked = self.compute(8, masked);
         let sum = Rvalue::Binary(BinaryOp::Add, Operand::Var(masked), constant(8, add?));
         Some(Operand::Var(self.compute(8, sum)))
     }
 
-    /// How the last number compares to zero; that of an empty stack is zero.
-    fn counter_is(&mut self, id: ExternId, op: BinaryOp, call: &Call, depths: &Depths) -> Option<()> {
+    /// Compares the top entry to 0. An empty stack counts as 0.
+    fn counter_compare(&mut self, id: ExternId, op: BinaryOp, call: &Call, depths: &StackDepths) -> Option<()> {
         let result = *call.results.first()?;
         let value = match depths.of(id).checked_sub(1) {
-            Some(last) => Operand::Var(self.level(id, last).value),
+            Some(last) => Operand::Var(self.stack_entry(id, last).value),
             None => constant(8, 0),
         };
         self.assign(result, Rvalue::Binary(op, value, constant(8, 0)));
         Some(())
     }
 
-    fn counter_add(&mut self, id: ExternId, up: bool, call: &Call, depths: &mut Depths) -> Option<()> {
+    /// Adds to, or subtracts from, the top entry and those that follow it. An empty stack first
+    /// gets an entry of 0.
+    fn counter_add(&mut self, id: ExternId, is_addition: bool, call: &Call, depths: &mut StackDepths) -> Option<()> {
         let by = call.input(0)?.clone();
         if depths.of(id) == 0 {
-            let level = self.level(id, 0);
-            self.set(Some(level.value), 0);
-            self.set(Some(level.follows), 0);
+            let entry = self.stack_entry(id, 0);
+            self.set(Some(entry.value), 0);
+            self.set(Some(entry.follows), 0);
             depths.set(id, 1);
         }
         let last = depths.of(id) - 1;
         for depth in 0..=last {
-            let level = self.level(id, depth);
-            let mut value = self.moved(level.value, by.clone(), up);
+            let entry = self.stack_entry(id, depth);
+            let mut value = self.add_or_subtract(entry.value, by.clone(), is_addition);
             if depth < last {
                 let follows = Rvalue::Mux {
-                    condition: Operand::Var(level.follows),
+                    condition: Operand::Var(entry.follows),
                     then: value,
-                    otherwise: Operand::Var(level.value),
+                    otherwise: Operand::Var(entry.value),
                 };
                 value = Operand::Var(self.compute(8, follows));
             }
-            self.assign(level.value, Rvalue::Use(value));
+            self.assign(entry.value, Rvalue::Use(value));
         }
         Some(())
     }

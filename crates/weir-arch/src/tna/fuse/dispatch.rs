@@ -3,23 +3,24 @@
 //! Bits 8 and 7 of a packet's port are its pipe. Bits 6 to 2 are its group of four ports in the
 //! pipe, which selects the parser ([`Gress::parser`]). This module emits these switches and appends
 //! ingress and egress for each combination. If egress would have too many branches
-//! ([`MAX_BRANCHES`]), packets leave for the driver.
+//! ([`MAX_BRANCHES`]), packets leave for the traffic manager or are punted.
 
 use super::super::fields::{Gress, Pipe};
 use super::intrinsic::IntrinsicPrefix;
-use super::{Builder, away, egress};
+use super::{Builder, egress, queue_or_punt};
 use crate::pipeline_builder::{constant, endless};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 
-/// The most branches for egress (pipes of ingress times parsers of egress). If there are more, the
-/// driver does egress.
+/// The most branches for egress: pipes of ingress times parsers of egress. It bounds code size.
 const MAX_BRANCHES: usize = 16;
 
-/// The error block of a parser, and the variable that holds its error.
-pub(super) struct Failure {
+/// Where packets continue whose packet operation failed in a parser.
+pub(super) struct ParserErrorPath {
+    /// The variable from which the block reads the error.
     error: VarId,
-    to: BlockId,
+    /// The block.
+    on_error: BlockId,
 }
 
 /// The parsers of a gress, each with the groups of four ports that it serves.
@@ -35,9 +36,10 @@ fn parsers(gress: &Gress) -> Vec<(usize, Vec<u64>)> {
     all
 }
 
-/// Bits (high, low) of a port's number that hold its pipe, and its group of four ports in the pipe.
-const PIPE: (u32, u32) = (8, 7);
-const GROUP: (u32, u32) = (6, 2);
+/// Bits (high, low) of a port's number that hold its pipe.
+const PIPE_BITS: (u32, u32) = (8, 7);
+/// Bits (high, low) of a port's number that hold its group of four ports in the pipe.
+const PORT_GROUP_BITS: (u32, u32) = (6, 2);
 
 impl<'a> Builder<'a> {
     /// Switches on bits of a variable. Returns a block for each case in `cases`, which lists the
@@ -69,49 +71,65 @@ impl<'a> Builder<'a> {
 
     /// Appends the whole pipeline. Returns the body's `on_error` and `error`.
     pub(super) fn append_pipeline(&mut self, pipes: &[(&'a Pipe, Vec<u64>)]) -> Option<(BlockId, VarId)> {
-        let gress = |pipe: &'a Pipe| if self.is_egress { &pipe.egress } else { &pipe.ingress };
-        let many: usize = pipes.iter().map(|(pipe, _)| parsers(gress(pipe)).len()).sum();
-        let (which, error) = (self.variable("$parser", 8), self.variable("$error", 32));
-        let mut failures = Vec::new();
+        let gress = |pipe: &'a Pipe| {
+            if self.is_egress_pipeline {
+                &pipe.egress
+            } else {
+                &pipe.ingress
+            }
+        };
+        let parser_count: usize = pipes.iter().map(|(pipe, _)| parsers(gress(pipe)).len()).sum();
+        let (parser_number, error) = (self.variable("$parser", 8), self.variable("$error", 32));
+        let mut error_paths = Vec::new();
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
         let port = self.dispatch_port();
-        let which_of_many = (many > 1).then_some(which);
-        for (block, (pipe, _)) in self.switch_on(port, PIPE, &numbers).into_iter().zip(pipes) {
+        let parser_number_if_many = (parser_count > 1).then_some(parser_number);
+        for (block, (pipe, _)) in self.switch_on(port, PIPE_BITS, &numbers).into_iter().zip(pipes) {
             self.at = block;
             (self.ingress, self.egress) = (pipe, pipe);
-            match self.is_egress {
-                true => self.egress_alone(which_of_many, error, &mut failures)?,
-                false => self.ingress(pipes, which_of_many, error, &mut failures)?,
+            match self.is_egress_pipeline {
+                true => self.append_queued_egress(parser_number_if_many, error, &mut error_paths)?,
+                false => self.append_ingress(pipes, parser_number_if_many, error, &mut error_paths)?,
             }
         }
-        if let [failure] = failures.as_slice() {
-            return Some((failure.to, failure.error));
+        if let [error_path] = error_paths.as_slice() {
+            return Some((error_path.on_error, error_path.error));
         }
         let on_error = self.block();
         self.at = on_error;
-        let numbers: Vec<[u64; 1]> = (0..failures.len() as u64).map(|n| [n]).collect();
+        let numbers: Vec<[u64; 1]> = (0..error_paths.len() as u64).map(|n| [n]).collect();
         let numbers: Vec<&[u64]> = numbers.iter().map(<[u64; 1]>::as_slice).collect();
-        for (block, failure) in self.switch_on(which, (7, 0), &numbers).into_iter().zip(&failures) {
+        for (block, error_path) in self
+            .switch_on(parser_number, (7, 0), &numbers)
+            .into_iter()
+            .zip(&error_paths)
+        {
             self.at = block;
-            self.copy(Some(failure.error), error);
-            self.end(Terminator::Goto(failure.to));
+            self.copy(Some(error_path.error), error);
+            self.end(Terminator::Goto(error_path.on_error));
         }
         Some((on_error, error))
     }
 
-    /// The port that selects pipe and parser: the received one, or that of egress.
+    /// The port that selects pipe and parser: the ingress port, or in the egress pipeline the
+    /// egress port.
     fn dispatch_port(&self) -> VarId {
-        if self.is_egress { self.port } else { self.came }
+        if self.is_egress_pipeline {
+            self.egress_port
+        } else {
+            self.ingress_port
+        }
     }
 
     /// Appends the parsers of the current gress, which read `prefix` before the packet, and joins
-    /// their ends. If there are several, the number of the one that runs is stored in `which`.
-    pub(super) fn parsed_by(
+    /// their ends. If the pipeline has several parsers, `parser_number` receives the number of the
+    /// one that runs: its index in `error_paths`.
+    pub(super) fn append_parsers(
         &mut self,
         prefix: &IntrinsicPrefix,
-        which: Option<VarId>,
+        parser_number: Option<VarId>,
         error: VarId,
-        failures: &mut Vec<Failure>,
+        error_paths: &mut Vec<ParserErrorPath>,
     ) -> Option<()> {
         let gress = self.gress();
         for (var, value) in &gress.unset {
@@ -122,7 +140,7 @@ impl<'a> Builder<'a> {
         let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
         let port = self.dispatch_port();
         let program = Arc::clone(self.arch.program());
-        for (block, (parser, _)) in self.switch_on(port, GROUP, &groups).into_iter().zip(&all) {
+        for (block, (parser, _)) in self.switch_on(port, PORT_GROUP_BITS, &groups).into_iter().zip(&all) {
             self.at = block;
             let body = &program.blocks[*parser].body;
             if let Some(state) = endless(body).first() {
@@ -132,15 +150,15 @@ impl<'a> Builder<'a> {
                 );
                 return None;
             }
-            self.set(which, failures.len() as u64);
+            self.set(parser_number, error_paths.len() as u64);
             self.clear_sums(body);
-            self.parsing = true;
-            let parsed = self.parser(body, prefix);
-            self.parsing = false;
+            self.is_in_parser = true;
+            let parsed = self.specialise_parser(body, prefix);
+            self.is_in_parser = false;
             let own = body.error?;
-            failures.push(Failure {
+            error_paths.push(ParserErrorPath {
                 error: own,
-                to: parsed.on_error,
+                on_error: parsed.on_error,
             });
             self.at = parsed.accepted;
             self.end(Terminator::Goto(accepted));
@@ -148,47 +166,47 @@ impl<'a> Builder<'a> {
             self.copy(Some(error), own);
             self.end(Terminator::Goto(rejected));
         }
-        self.after_parser(gress, accepted, rejected, error);
+        self.append_parser_outcome(gress, accepted, rejected, error);
         Some(())
     }
 
-    /// Appends ingress of the current pipe, and everything behind it.
-    fn ingress(
+    /// Appends ingress of the current pipe, then the bypass of egress, egress, and the queue exit.
+    fn append_ingress(
         &mut self,
         pipes: &[(&'a Pipe, Vec<u64>)],
-        which: Option<VarId>,
+        parser_number: Option<VarId>,
         error: VarId,
-        failures: &mut Vec<Failure>,
+        error_paths: &mut Vec<ParserErrorPath>,
     ) -> Option<()> {
         let gress = &self.ingress.ingress;
-        let prefix = IntrinsicPrefix::new(self.came, self.now_ns, &self.port_metadata);
-        self.parsed_by(&prefix, which, error, failures)?;
-        self.fill_intrinsic(gress, |builder, name| match name {
-            "ingress_port" => Some(builder.came),
+        let prefix = IntrinsicPrefix::new(self.ingress_port, self.now_ns, &self.port_metadata);
+        self.append_parsers(&prefix, parser_number, error, error_paths)?;
+        self.set_unparsed_intrinsic(gress, |builder, name| match name {
+            "ingress_port" => Some(builder.ingress_port),
             "ingress_mac_tstamp" => Some(builder.now_ns),
             _ => None,
         });
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.block_of(gress.control);
-        let queued = self.queues.then(|| self.block());
-        let by_egress = self.end_of_ingress(queued);
-        self.block_of(gress.deparser);
-        self.send();
-        if let Some(by_egress) = by_egress {
-            self.at = by_egress;
-            self.egresses(pipes, queued)?;
+        self.append_block(gress.control);
+        let queue_block = self.has_egress_pipeline.then(|| self.block());
+        let through_egress = self.end_of_ingress(queue_block);
+        self.append_block(gress.deparser);
+        self.transmit_or_recirculate();
+        if let Some(through_egress) = through_egress {
+            self.at = through_egress;
+            self.append_egress_branches(pipes, queue_block)?;
         }
-        if let Some(queued) = queued {
-            self.at = queued;
-            self.give_to_queue();
+        if let Some(queue_block) = queue_block {
+            self.at = queue_block;
+            self.append_queue_exit();
         }
         Some(())
     }
 
     /// Sets the fields of the intrinsic header for the control if the parser has not extracted it:
     /// each to the variable that `source` knows by the field's name, else to 0.
-    pub(super) fn fill_intrinsic(&mut self, gress: &Gress, source: impl Fn(&Self, &str) -> Option<VarId>) {
+    pub(super) fn set_unparsed_intrinsic(&mut self, gress: &Gress, source: impl Fn(&Self, &str) -> Option<VarId>) {
         let Some(valid) = gress.intrinsic.valid else { return };
         let extracted = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
         let absent = self.branch(Operand::Var(extracted));
@@ -205,27 +223,27 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends egress for a packet from the current pipe, dispatched by its egress port.
-    fn egresses(&mut self, pipes: &[(&'a Pipe, Vec<u64>)], queued: Option<BlockId>) -> Option<()> {
+    fn append_egress_branches(&mut self, pipes: &[(&'a Pipe, Vec<u64>)], queue_block: Option<BlockId>) -> Option<()> {
         let branches: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.egress).len()).sum();
         if branches * pipes.len() > MAX_BRANCHES {
-            self.end(away(queued));
+            self.end(queue_or_punt(queue_block));
             return Some(());
         }
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
-        let port = self.port;
-        for (block, (pipe, _)) in self.switch_on(port, PIPE, &numbers).into_iter().zip(pipes) {
+        let port = self.egress_port;
+        for (block, (pipe, _)) in self.switch_on(port, PIPE_BITS, &numbers).into_iter().zip(pipes) {
             self.at = block;
             self.egress = pipe;
             let all = parsers(&pipe.egress);
             let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
-            for (block, (parser, _)) in self.switch_on(port, GROUP, &groups).into_iter().zip(&all) {
+            for (block, (parser, _)) in self.switch_on(port, PORT_GROUP_BITS, &groups).into_iter().zip(&all) {
                 self.at = block;
-                match egress::plan(self.arch, self.ingress, pipe, *parser, queued, &mut self.builder) {
+                match egress::plan_reparse(self.arch, self.ingress, pipe, *parser, queue_block, &mut self.builder) {
                     Some((intrinsic, emitted)) => {
                         self.emitted = emitted;
-                        self.egress(&intrinsic, *parser)?;
+                        self.append_egress(&intrinsic, *parser)?;
                     }
-                    None => self.end(away(queued)),
+                    None => self.end(queue_or_punt(queue_block)),
                 }
             }
         }

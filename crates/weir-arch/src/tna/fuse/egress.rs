@@ -1,5 +1,9 @@
-//! Egress of a packet for one port: its parser over what the ingress deparser has emitted, its
-//! control, its deparser.
+//! Egress behind ingress in one body, for a packet to one port.
+//!
+//! The egress parser runs at compile time over the headers that the ingress deparser emits
+//! ([`crate::reparse`]), so that the packet is neither deparsed nor parsed in between. Its control
+//! and deparser follow. Egress that needs the packet's bytes or length is not supported here: those
+//! packets are queued (`queued`) or punted.
 
 use super::super::driver::Tna;
 use super::super::externs::{self, At, Op};
@@ -16,26 +20,27 @@ use weir_ir::{
     BinaryOp, BlockId, Body, Header, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId, VarKind,
 };
 
-/// A header in front of egress packets, which the parser finds before what ingress has emitted.
-pub(super) struct Intrinsic {
+/// The egress intrinsic header, which the parser reads before the headers that ingress has emitted.
+pub(super) struct EgressIntrinsicHeader {
+    /// The header in the pipeline's program.
     header: HeaderId,
 }
 
-/// What the ingress deparser emits, behind the intrinsic header; `None` where egress needs the
-/// packet. `queued`: the block that makes it.
-pub(super) fn plan(
+/// Plans the reparse: the intrinsic header, and the headers that the egress parser reads. `None`:
+/// egress needs the packet's bytes. `queue_block`: the block that deparses it for the queue.
+pub(super) fn plan_reparse(
     arch: &Tna,
     ingress: &Pipe,
     egress: &Pipe,
     parser: usize,
-    queued: Option<BlockId>,
+    queue_block: Option<BlockId>,
     builder: &mut PipelineBuilder,
-) -> Option<(Intrinsic, Emitted)> {
+) -> Option<(EgressIntrinsicHeader, Emitted)> {
     let program = arch.program();
-    if !is_plain(arch, egress, parser) {
+    if !is_reparsable(arch, egress, parser) {
         return None;
     }
-    let intrinsic = Intrinsic::new(program, egress, builder)?;
+    let intrinsic = EgressIntrinsicHeader::new(program, egress, builder)?;
     let first = Emit {
         header: intrinsic.header,
         block: BlockId::new(0),
@@ -55,9 +60,9 @@ pub(super) fn plan(
         flags: flags.collect(),
         aliased: Vec::new(),
         renaming: Renaming::default(),
-        hidden: 1,
-        exit: exit::DRIVER,
-        made_at: queued,
+        leading_headers: 1,
+        punt_exit: exit::PUNT_AFTER_CONTROL,
+        deparse_block: queue_block,
         emits,
     };
     let aliases = reparse::aliases(&builder.program, parser, &emitted.emits);
@@ -65,8 +70,8 @@ pub(super) fn plan(
     Some((intrinsic, emitted))
 }
 
-/// Whether egress does nothing that needs the packet's bytes, its length, or the driver.
-fn is_plain(arch: &Tna, pipe: &Pipe, parser: usize) -> bool {
+/// Whether egress needs neither the packet's bytes, nor its length, nor the driver.
+fn is_reparsable(arch: &Tna, pipe: &Pipe, parser: usize) -> bool {
     let program = arch.program();
     let gress = &pipe.egress;
     let [parser, control, deparser] = [parser, gress.control, gress.deparser].map(|b| &program.blocks[b].body);
@@ -80,17 +85,17 @@ fn is_plain(arch: &Tna, pipe: &Pipe, parser: usize) -> bool {
     };
     endless(parser).is_empty()
         && !emits::any(parser, is_call)
-        && !emits::any(deparser, |kind| is_call(kind) && !is_checksum(program, kind))
+        && !emits::any(deparser, |kind| is_call(kind) && !is_checksum_update(program, kind))
         && !reads_length(control)
         && !reads_length(deparser)
         && !emits::any(control, |kind| match kind {
-            InstKind::Call(call) => !is_length_blind(program, call),
+            InstKind::Call(call) => !ignores_length(program, call),
             _ => false,
         })
 }
 
-/// Whether an instruction sums up what it is given, and nothing else.
-fn is_checksum(program: &Program, kind: &InstKind) -> bool {
+/// Whether an instruction computes a checksum over its arguments only.
+fn is_checksum_update(program: &Program, kind: &InstKind) -> bool {
     match kind {
         InstKind::Call(call) => {
             let op = externs::own(program, call, Loc::default());
@@ -100,9 +105,9 @@ fn is_checksum(program: &Program, kind: &InstKind) -> bool {
     }
 }
 
-/// Whether a call can be made from code, and does not depend on the packet's length, which the host
-/// does not know there.
-fn is_length_blind(program: &Program, call: &weir_ir::Call) -> bool {
+/// Whether compiled code can make a call that does not depend on the packet's length. The host does
+/// not know the length before the packet is deparsed.
+fn ignores_length(program: &Program, call: &weir_ir::Call) -> bool {
     match externs::own(program, call, Loc::default()) {
         Ok(Some(Op::Count {
             id,
@@ -120,8 +125,8 @@ fn is_length_blind(program: &Program, call: &weir_ir::Call) -> bool {
     }
 }
 
-impl Intrinsic {
-    /// A header of the program's type, of variables of its own.
+impl EgressIntrinsicHeader {
+    /// Adds a header of the program's egress intrinsic type, with new variables.
     fn new(program: &Program, pipe: &Pipe, builder: &mut PipelineBuilder) -> Option<Self> {
         let valid = pipe.egress.intrinsic.valid?;
         let (_, known) = program.headers.iter().find(|(_, h)| h.valid == valid)?;
@@ -145,52 +150,53 @@ impl Intrinsic {
             valid,
             fields,
         });
-        Some(Intrinsic { header })
+        Some(EgressIntrinsicHeader { header })
     }
 }
 
 impl Builder<'_> {
-    /// Egress, from the ingress deparser to the wire.
-    pub(super) fn egress(&mut self, intrinsic: &Intrinsic, parser: usize) -> Option<()> {
+    /// Appends the ingress deparser, and egress up to the transmit exit.
+    pub(super) fn append_egress(&mut self, intrinsic: &EgressIntrinsicHeader, parser: usize) -> Option<()> {
         let gress = &self.egress.egress;
-        self.is_emitting = false;
-        self.block_of(self.ingress.ingress.deparser);
-        self.is_emitting = true;
-        self.is_egress = true;
-        self.fill(intrinsic);
+        self.appends_emits = false;
+        self.append_block(self.ingress.ingress.deparser);
+        self.appends_emits = true;
+        self.is_in_egress = true;
+        self.set_intrinsic(intrinsic);
         for (var, value) in &gress.unset {
             self.set(Some(*var), *value);
         }
         let extended = Arc::new(self.program.clone());
         let parser = &extended.blocks[parser].body;
         let (accepted, rejected) = self.reparse(&extended, parser);
-        self.after_parser(gress, accepted, rejected, parser.error?);
-        self.fill_fields(intrinsic);
+        self.append_parser_outcome(gress, accepted, rejected, parser.error?);
+        self.copy_intrinsic_if_unparsed(intrinsic);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.block_of(gress.control);
+        self.append_block(gress.control);
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
-        self.block_of(gress.deparser);
+        self.append_block(gress.deparser);
         self.emit_rest();
-        self.finish_and_send();
-        self.is_egress = false;
+        self.append_transmit();
+        self.is_in_egress = false;
         Some(())
     }
 
-    /// The packet has gone through the egress deparser.
-    pub(super) fn finish_and_send(&mut self) {
+    /// Ends the pipeline behind the egress deparser.
+    pub(super) fn append_transmit(&mut self) {
         if let Some(delay) = self.egress.update_delay {
             let is_stamped = self.test(BinaryOp::Ne, delay, 0);
-            self.leave_if(is_stamped, exit::FINISH);
+            self.leave_if(is_stamped, exit::STAMP_AND_TRANSMIT);
         }
-        self.send();
+        self.transmit_or_recirculate();
     }
 
-    /// What the traffic manager says of a packet for one port whose queue is empty.
-    fn fill(&mut self, intrinsic: &Intrinsic) {
+    /// Sets the intrinsic header as the traffic manager does for a packet that finds its queue
+    /// empty.
+    fn set_intrinsic(&mut self, intrinsic: &EgressIntrinsicHeader) {
         let tm = &self.ingress.tm;
         let (valid, fields) = {
             let header = self.header(intrinsic.header);
@@ -220,15 +226,18 @@ impl Builder<'_> {
         }
     }
 
-    /// Gives the control the fields of the intrinsic header where its parser has not taken it.
-    fn fill_fields(&mut self, intrinsic: &Intrinsic) {
+    /// Copies the intrinsic header to the control's if the parser has not extracted it.
+    fn copy_intrinsic_if_unparsed(&mut self, intrinsic: &EgressIntrinsicHeader) {
         let known = &self.egress.egress.intrinsic;
         let Some(valid) = known.valid.map(|v| self.emitted().renaming.var(v)) else {
             return;
         };
-        let taken = self.temporary(1);
-        self.assign(taken, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
-        let absent = self.branch(Operand::Var(taken));
+        let extracted = self.temporary(1);
+        self.assign(
+            extracted,
+            Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)),
+        );
+        let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
         self.end(Terminator::Goto(join));
         self.at = absent;

@@ -19,39 +19,44 @@ use weir_ir::passes::{read_by, written};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Argument, ArgumentValue, Body, Call, ExternId, InLeaf, InstKind, Loc, Operand, Program, Type, VarId};
 
-/// The call that stands for such an action. Behind the action's own arguments come its number among
-/// those of the pipeline, the variables that it reads, and those that it writes besides its value
-/// and results.
+/// The function of calls that run such an action. Three arguments follow those of the action: its
+/// index in `Builder::fallbacks`, the variables that it reads, and those that it writes.
 pub(super) const FALLBACK: &str = "$action";
 
 /// An action that the interpreter runs.
 #[derive(Debug, Clone)]
 pub(crate) struct InterpFallback {
+    /// The action, with its register and cell.
     action: Arc<RegisterCall>,
+    /// Variables that the action only reads.
     reads: Vec<VarId>,
+    /// Variables that the action writes, and may read.
     writes: Vec<VarId>,
 }
 
 /// The variables and state that an action's methods access.
 #[derive(Default)]
 struct Accesses {
+    /// Variables that the methods read.
     reads: BTreeSet<VarId>,
+    /// Variables that the methods write.
     writes: BTreeSet<VarId>,
     /// Whether they access state other than the action's register.
-    others: bool,
+    accesses_other_state: bool,
 }
 
 impl Accesses {
     /// Adds the methods of an action; `None` if they contain a call that cannot be outlined.
     fn action(&mut self, program: &Program, action: &RegisterCall, register: ExternId) -> Option<()> {
         // No action executes itself, nor one that would execute it.
-        self.others |= action.register != register;
+        self.accesses_other_state |= action.register != register;
         for method in action.methods() {
             self.body(program, &program.externs[action.action].methods[method].body, register)?;
         }
         Some(())
     }
 
+    /// Adds one method's body.
     fn body(&mut self, program: &Program, body: &Body, register: ExternId) -> Option<()> {
         read_by(program, body, &mut |v| {
             self.reads.insert(v);
@@ -64,11 +69,11 @@ impl Accesses {
             match externs::own(program, call, inst.loc).ok()?? {
                 Op::Register(inner) => self.action(program, &inner, register)?,
                 Op::Address | Op::Extremum(_) => {}
-                // No packet writes it.
+                // A parameter is not written by packets.
                 Op::Read { id, .. } if program.externs[id].type_name == "RegisterParam" => {}
                 op => {
                     let state = calls::kind_of(&op)?.state();
-                    self.others |= state.is_some_and(|state| state != register.index() as u32);
+                    self.accesses_other_state |= state.is_some_and(|state| state != register.index() as u32);
                 }
             }
         }
@@ -82,7 +87,7 @@ impl Builder<'_> {
         let program = Arc::clone(self.arch.program());
         let mut accesses = Accesses::default();
         accesses.action(&program, action, action.register)?;
-        if accesses.others {
+        if accesses.accesses_other_state {
             self.refuse(
                 loc,
                 "a register action that uses another register has no compiled form here",
@@ -91,8 +96,8 @@ impl Builder<'_> {
         }
         let reads: Vec<VarId> = accesses.reads.difference(&accesses.writes).copied().collect();
         let writes: Vec<VarId> = accesses.writes.into_iter().collect();
-        let is_plain = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
-        if !reads.iter().chain(&writes).all(is_plain) {
+        let is_reparsable = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
+        if !reads.iter().chain(&writes).all(is_reparsable) {
             return None;
         }
         let number = crate::pipeline_builder::constant(32, self.fallbacks.len() as u64);
@@ -106,25 +111,25 @@ impl Builder<'_> {
             value,
         };
         let leaf = |var: VarId| InLeaf::Value(Operand::Var(var));
-        let mut stands_for = call.clone();
-        stands_for.instance = Some(action.register);
-        FALLBACK.clone_into(&mut stands_for.function);
-        stands_for.arguments.extend([
+        let mut outlined = call.clone();
+        outlined.instance = Some(action.register);
+        FALLBACK.clone_into(&mut outlined.function);
+        outlined.arguments.extend([
             passed(ArgumentValue::In(vec![InLeaf::Value(number)])),
             passed(ArgumentValue::In(reads.into_iter().map(leaf).collect())),
             passed(ArgumentValue::InOut(writes)),
         ]);
-        let stands_for = InstKind::Call(stands_for);
-        let stands_for = match self.is_egress {
-            true => self.emitted.renaming.inst(&stands_for),
-            false => stands_for,
+        let outlined = InstKind::Call(outlined);
+        let outlined = match self.is_in_egress {
+            true => self.emitted.renaming.inst(&outlined),
+            false => outlined,
         };
-        self.push(stands_for, loc);
+        self.push(outlined, loc);
         Some(())
     }
 }
 
-/// The action that a call stands for, and the call's description for engines.
+/// The action that a call runs, and the kind of the call for engines.
 pub(super) fn kind_of(fallbacks: &[Arc<InterpFallback>], call: &Call) -> Option<(Arc<InterpFallback>, CallKind)> {
     let number = call.constant_input(call.arguments.len().checked_sub(3)?)?;
     let fallback = fallbacks.get(usize::try_from(number).ok()?)?;

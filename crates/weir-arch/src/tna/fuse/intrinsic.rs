@@ -4,24 +4,25 @@
 //! Compiled code receives the packet alone. Each parser state is therefore specialised by how many
 //! bits of the prefix it has consumed ([`ParserPosition`]): extracts from the prefix become copies
 //! of variables, and those behind it stay extracts. Where the position in the prefix is not known
-//! at compile time, the packet leaves by the restart exit.
+//! at compile time, the packet leaves by [`exit::PUNT_FROM_START`].
 
-use super::counters::Depths;
+use super::counters::StackDepths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
 use crate::pipeline_builder::{AppendBlocks, constant};
 use std::collections::BTreeMap;
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
-/// Bits of the intrinsic header.
-const HEADER: u32 = 64;
+/// Bits of the ingress intrinsic header.
+const HEADER_BITS: u32 = 64;
 
 /// Width of the variables that hold the port's metadata, in bits.
-const WORD: u32 = 64;
+const WORD_BITS: u32 = 64;
 
 /// The intrinsic metadata before a packet. Each piece is its first bit, its width and its value.
 #[derive(Debug, Clone)]
 pub(super) struct IntrinsicPrefix {
+    /// Consecutive pieces without gaps.
     pieces: Vec<(u32, u32, Operand)>,
     /// Length in bits.
     length: u32,
@@ -29,8 +30,11 @@ pub(super) struct IntrinsicPrefix {
 
 /// The blocks behind a parser.
 pub(super) struct Parsed {
+    /// Where accepted packets continue.
     pub accepted: BlockId,
+    /// Where rejected packets continue.
     pub rejected: BlockId,
+    /// Where packets continue whose packet operation failed.
     pub on_error: BlockId,
 }
 
@@ -52,7 +56,7 @@ impl IntrinsicPrefix {
     /// metadata.
     pub(super) fn new(port: VarId, now_ns: VarId, port_metadata: &[VarId]) -> Self {
         let mut pieces = vec![
-            // Not resubmitted, and zeros up to the port.
+            // The resubmit flag, then padding up to the port.
             (0, 1, constant(1, 0)),
             (1, 1, constant(1, 0)),
             (2, 2, constant(2, 0)),
@@ -60,56 +64,62 @@ impl IntrinsicPrefix {
             (7, 9, Operand::Var(port)),
             (16, 48, Operand::Var(now_ns)),
         ];
-        let words = port_metadata.iter().zip((HEADER..).step_by(WORD as usize));
-        pieces.extend(words.map(|(word, at)| (at, WORD, Operand::Var(*word))));
+        let words = port_metadata.iter().zip((HEADER_BITS..).step_by(WORD_BITS as usize));
+        pieces.extend(words.map(|(word, at)| (at, WORD_BITS, Operand::Var(*word))));
         IntrinsicPrefix {
             pieces,
-            length: HEADER + port_metadata.len() as u32 * WORD,
+            length: HEADER_BITS + port_metadata.len() as u32 * WORD_BITS,
         }
     }
 }
 
-/// A position of a parser: its block, how many bits of the prefix were consumed, and the depths of
-/// its counters' stacks.
+/// What a parser state is specialised by: its block, the bits of the prefix that were consumed, and
+/// the depths of its counters' stacks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ParserPosition {
+    /// The parser's block.
     block: BlockId,
-    taken: u32,
-    depths: Depths,
+    /// Bits of the prefix that were consumed before the block.
+    consumed: u32,
+    /// The stack depths before the block.
+    depths: StackDepths,
 }
 
-/// A parser being specialised: the blocks made so far, by the position before them.
+/// A parser that is being specialised.
 struct ParserWalk<'a> {
     body: &'a Body,
     prefix: &'a IntrinsicPrefix,
-    made: BTreeMap<ParserPosition, BlockId>,
-    waiting: Vec<ParserPosition>,
+    /// The blocks made so far, by the position at their start.
+    blocks: BTreeMap<ParserPosition, BlockId>,
+    /// Positions whose blocks are still empty.
+    worklist: Vec<ParserPosition>,
     parsed: Parsed,
-    counts: bool,
+    /// Whether the parser has counters, so that its loops need their state names.
+    has_parser_counters: bool,
 }
 
 impl Builder<'_> {
     /// Appends the parser. Where its position is unknown, or it reads prefix bits that are unknown,
-    /// the packet leaves by [`exit::RESTART`].
-    pub(super) fn parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> Parsed {
+    /// the packet leaves by [`exit::PUNT_FROM_START`].
+    pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> Parsed {
         let parsed = Parsed {
             accepted: self.block(),
             rejected: self.block(),
             on_error: self.at,
         };
-        self.find_deposits(body);
+        self.declare_residual_checksums(body);
         let mut walk = ParserWalk {
             body,
             prefix,
-            made: BTreeMap::new(),
-            waiting: Vec::new(),
+            blocks: BTreeMap::new(),
+            worklist: Vec::new(),
             parsed,
-            counts: self.counts(body),
+            has_parser_counters: self.has_parser_counters(body),
         };
-        let position = |block, taken| ParserPosition {
+        let position = |block, consumed| ParserPosition {
             block,
-            taken,
-            depths: Depths::default(),
+            consumed,
+            depths: StackDepths::default(),
         };
         let start = self.block_at(&mut walk, position(BlockId::new(0), 0));
         self.end(Terminator::Goto(start));
@@ -118,13 +128,13 @@ impl Builder<'_> {
             Some(block) => self.block_at(&mut walk, position(block, prefix.length)),
             None => walk.parsed.rejected,
         };
-        while let Some(position) = walk.waiting.pop() {
+        while let Some(position) = walk.worklist.pop() {
             self.parser_block(&mut walk, position);
         }
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
             let before = std::mem::replace(end, self.block());
             self.at = before;
-            self.settle_deposits();
+            self.store_residual_checksums();
             self.end(Terminator::Goto(*end));
         }
         if body.on_error.is_none() {
@@ -133,22 +143,24 @@ impl Builder<'_> {
         walk.parsed
     }
 
+    /// The block for a position. A new one is added to the worklist.
     fn block_at(&mut self, walk: &mut ParserWalk<'_>, position: ParserPosition) -> BlockId {
-        if let Some(made) = walk.made.get(&position) {
-            return *made;
+        if let Some(block) = walk.blocks.get(&position) {
+            return *block;
         }
-        let made = self.block();
-        walk.made.insert(position.clone(), made);
-        walk.waiting.push(position);
-        made
+        let block = self.block();
+        walk.blocks.insert(position.clone(), block);
+        walk.worklist.push(position);
+        block
     }
 
+    /// Fills the block for a position.
     fn parser_block(&mut self, walk: &mut ParserWalk<'_>, mut position: ParserPosition) {
         let source = &walk.body.blocks[position.block];
-        self.at = walk.made[&position];
+        self.at = walk.blocks[&position];
         let at = self.at;
         self.blocks[at].loc = source.loc;
-        if walk.counts {
+        if walk.has_parser_counters {
             // Engines recognise a parser's loop that consumes no bits by its state name.
             self.blocks[at].state.clone_from(&source.state);
         }
@@ -157,8 +169,8 @@ impl Builder<'_> {
                 .parser_inst(&inst.kind, inst.loc, &mut position, walk.prefix)
                 .is_none()
             {
-                self.note_lost(inst.loc);
-                return self.end(Terminator::Exit(exit::RESTART));
+                self.note_punt_reason(inst.loc);
+                return self.end(Terminator::Exit(exit::PUNT_FROM_START));
             }
         }
         let terminator = match &source.terminator {
@@ -179,12 +191,13 @@ impl Builder<'_> {
         self.end(terminator);
     }
 
-    /// Notes the first place at which the parser's position is unknown.
-    pub(super) fn note_lost(&mut self, loc: Loc) {
+    /// Records the first place whose packets are punted from the start.
+    pub(super) fn note_punt_reason(&mut self, loc: Loc) {
         let problem =
             "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
         let program = self.arch.program();
-        self.lost.get_or_insert_with(|| NotCompiled::new(program, loc, problem));
+        self.punt_reason
+            .get_or_insert_with(|| NotCompiled::new(program, loc, problem));
     }
 
     /// Appends an instruction and advances `position`; `None` where the new position is unknown.
@@ -201,35 +214,35 @@ impl Builder<'_> {
                 return Some(());
             }
             if call.instance.is_none() && call.function == "port_metadata_unpack" {
-                return self.unpack(call, position, prefix);
+                return self.unpack_port_metadata(call, position, prefix);
             }
-            if let Some(done) = self.deposit(call, position.taken >= prefix.length, loc) {
+            if let Some(done) = self.deposit(call, position.consumed >= prefix.length, loc) {
                 self.check(done, call, loc);
                 return Some(());
             }
         }
-        if position.taken >= prefix.length {
-            return self.packet_inst(kind, loc);
+        if position.consumed >= prefix.length {
+            return self.packet_instruction(kind, loc);
         }
         match kind {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
-            } => position.taken = self.extract_prefix(*header, position.taken, prefix)?,
+            } => position.consumed = self.extract_prefix(*header, position.consumed, prefix)?,
             InstKind::Lookahead { dst, offset } => {
-                let value = self.prefix_bits(prefix, position.taken.checked_add(*offset)?, self.width(*dst))?;
+                let value = self.prefix_bits(prefix, position.consumed.checked_add(*offset)?, self.width(*dst))?;
                 self.assign(*dst, Rvalue::Use(value));
             }
             InstKind::Advance {
                 bits: Operand::Const(bits),
             } => {
-                let end = position.taken.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
+                let end = position.consumed.checked_add(u32::try_from(bits.to_u64()?).ok()?)?;
                 if end > prefix.length {
                     let rest = Bits::new(bits.width(), (end - prefix.length).into());
                     let bits = Operand::Const(rest);
                     self.push(InstKind::Advance { bits }, loc);
                 }
-                position.taken = end.min(prefix.length);
+                position.consumed = end.min(prefix.length);
             }
             InstKind::Extract { .. } | InstKind::Advance { .. } | InstKind::PacketLength { .. } => return None,
             _ => self.instruction(kind, loc),
@@ -269,12 +282,13 @@ impl Builder<'_> {
         whole.map(|(operand, _)| operand)
     }
 
-    fn extract_prefix(&mut self, header: HeaderId, taken: u32, prefix: &IntrinsicPrefix) -> Option<u32> {
+    /// Extracts a header from the prefix. Returns the bits consumed then; `None` beyond its end.
+    fn extract_prefix(&mut self, header: HeaderId, consumed: u32, prefix: &IntrinsicPrefix) -> Option<u32> {
         let (valid, fields) = {
             let header = self.header(header);
             (header.valid, header.fields.clone())
         };
-        let mut at = taken;
+        let mut at = consumed;
         for field in fields {
             let width = self.width(field);
             let value = self.prefix_bits(prefix, at, width)?;
@@ -286,15 +300,20 @@ impl Builder<'_> {
     }
 
     /// `port_metadata_unpack`: consumes all port metadata, whatever it reads of it.
-    fn unpack(&mut self, call: &Call, position: &mut ParserPosition, prefix: &IntrinsicPrefix) -> Option<()> {
-        let mut at = position.taken;
+    fn unpack_port_metadata(
+        &mut self,
+        call: &Call,
+        position: &mut ParserPosition,
+        prefix: &IntrinsicPrefix,
+    ) -> Option<()> {
+        let mut at = position.consumed;
         for &result in &call.results {
             let width = self.width(result);
             let value = self.prefix_bits(prefix, at, width)?;
             self.assign(result, Rvalue::Use(value));
             at += width;
         }
-        let end = position.taken + (prefix.length - HEADER);
-        (end <= prefix.length).then(|| position.taken = end)
+        let end = position.consumed + (prefix.length - HEADER_BITS);
+        (end <= prefix.length).then(|| position.consumed = end)
     }
 }

@@ -1,10 +1,16 @@
-//! Ingress, and what becomes of a packet behind it, as one pipeline for a compiling engine.
+//! Fuses ingress, traffic manager and egress of a TNA program into one pipeline for compiling
+//! engines.
 //!
-//! The pipeline is the way of the plain packet: received at a port, and dropped, or sent to one
-//! port, whose queue is empty. A packet that requests a mirror, digest or resubmission exits at the
-//! end of the ingress control, and [`super::driver`] resumes there. Copies of groups, packets that
-//! the egress parser must see as bytes, and all packets of programs whose egress needs the packet
-//! exit deparsed, for the traffic manager. Egress is a second pipeline then (`queued`).
+//! The pipeline is the fast path of a unicast packet: received at a port, and dropped, or sent to
+//! one port whose queue is empty. Other packets leave it:
+//!
+//! - Packets that request a mirror, digest or resubmission are punted at the end of the ingress
+//!   control. [`super::driver`] continues there.
+//! - Multicast packets, and packets whose egress needs their bytes or length, leave deparsed for
+//!   the traffic manager. Their egress is a second pipeline (`queued`).
+//!
+//! It relies on [`crate::reparse`], which runs the egress parser at compile time, and on
+//! [`crate::pipeline_builder`]. It does not queue, replicate or compile.
 
 mod calls;
 mod counters;
@@ -18,12 +24,12 @@ mod sums;
 mod values;
 
 pub(crate) use self::calls::FusedCall;
-use self::counters::Level;
+use self::counters::StackEntry;
 use self::interp_fallback::InterpFallback;
-use self::sums::Deposit;
+use self::sums::ResidualChecksum;
 use super::driver::Tna;
 use super::externs::{self, At, Op, SELECTORS};
-use super::fields::{Gress, NO_PORT, Pipe, Way};
+use super::fields::{Direction, Gress, NO_PORT, Pipe};
 use super::headers::{self, NO_MATCH};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, Input, Queueing};
@@ -40,23 +46,23 @@ use weir_ir::{
 };
 use weir_table::{Implementation, TableSpec};
 
-/// A count of a direct counter, as that of a counter with a cell for each entry.
+/// The function of calls that count a hit in a direct counter. The entry's handle is their index.
 const COUNT: &str = "$count";
 
 /// Exits of the pipeline.
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
     pub const INGRESS_DROP: u32 = 1;
-    /// The control of ingress has ended, or that of egress where that is the pipeline; nothing
-    /// after it has run.
-    pub const DRIVER: u32 = 2;
+    /// The driver continues behind the control: that of ingress, or of egress in the egress
+    /// pipeline. Nothing behind the control has run.
+    pub const PUNT_AFTER_CONTROL: u32 = 2;
     /// The packet has exceeded its instruction budget.
     pub const OVERRUN: u32 = 3;
-    /// The driver runs the packet from the start.
-    pub const RESTART: u32 = 4;
+    /// The driver runs the received packet from the start of its parser.
+    pub const PUNT_FROM_START: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
-    /// The port writes the transmit time into the packet.
-    pub const FINISH: u32 = 6;
+    /// The port writes the transmit time into the packet, then transmits it.
+    pub const STAMP_AND_TRANSMIT: u32 = 6;
     /// The port leads back to ingress.
     pub const RECIRCULATE: u32 = 7;
     /// Ingress has deparsed the packet for the traffic manager.
@@ -68,49 +74,56 @@ pub(crate) mod exit {
 /// Makes the pipeline's body block by block.
 struct Builder<'a> {
     arch: &'a Tna,
-    /// The pipes whose ingress and egress are being appended.
+    /// The pipe whose ingress is being appended.
     ingress: &'a Pipe,
+    /// The pipe whose egress is being appended.
     egress: &'a Pipe,
     builder: PipelineBuilder,
-    /// The port a packet came in at, and the time.
-    came: VarId,
+    /// The port that received the packet.
+    ingress_port: VarId,
+    /// The switch's clock in nanoseconds.
     now_ns: VarId,
-    /// Words of the port's metadata.
+    /// The port's metadata, in words of 64 bits.
     port_metadata: Vec<VarId>,
-    /// The port it goes to.
-    port: VarId,
+    /// The port that transmits the packet.
+    egress_port: VarId,
     /// The metadata that the traffic manager receives with packets for [`exit::QUEUE`].
     queueing: Queueing,
-    /// Packets leave by [`exit::QUEUE`] that the driver would do otherwise.
-    queues: bool,
-    /// The driver has every packet where the control has ended.
-    drives_all: bool,
-    /// What stands for the fields of the egress header, where egress is the pipeline.
+    /// Whether queued packets have an egress pipeline. If not, [`exit::QUEUE`] is not used: its
+    /// packets are punted.
+    has_egress_pipeline: bool,
+    /// Whether all packets are punted at the end of the control.
+    punts_all: bool,
+    /// In the egress pipeline: fields of the egress intrinsic header that the traffic manager
+    /// supplies, by name.
     tm_metadata: Vec<(&'static str, VarId)>,
-    /// What the egress parser is given.
+    /// The headers that ingress emits, over which the egress parser runs.
     emitted: Emitted,
     /// Residual checksums of the parser that is being appended.
-    deposits: Vec<Deposit>,
-    /// Numbers on the stacks of parsers' counters.
-    levels: HashMap<(ExternId, usize), Level>,
-    /// Register actions that the interpreter runs.
+    residual_checksums: Vec<ResidualChecksum>,
+    /// Entries of the parser counters' stacks, by counter and depth.
+    counter_stacks: HashMap<(ExternId, usize), StackEntry>,
+    /// Register actions that the interpreter runs. Calls refer to them by their index here.
     fallbacks: Vec<Arc<InterpFallback>>,
-    /// Values of the functions of `MathUnit`s.
-    units: Vec<Arc<[u64; MAGNITUDES]>>,
-    /// Cells that register actions work on now, the innermost last.
-    indices: Vec<Operand>,
-    /// Register actions that were put into the body.
-    executed: usize,
-    /// A parser is being appended.
-    parsing: bool,
-    /// The ingress deparser makes a packet, and does not only say of what.
-    is_emitting: bool,
-    /// Blocks of egress are being appended.
-    is_egress: bool,
-    /// What cannot be done, the first that was found.
-    problem: Option<NotCompiled>,
-    /// Where a parser cannot be followed, if packets get there.
-    lost: Option<NotCompiled>,
+    /// Lookup tables of `MathUnit`s. Calls refer to them by their index here.
+    math_tables: Vec<Arc<[u64; MAGNITUDES]>>,
+    /// Cell indices of the register actions that are being inlined, the innermost last.
+    register_indices: Vec<Operand>,
+    /// The number of register actions that were inlined so far.
+    inlined_actions: usize,
+    /// Whether a parser is being appended.
+    is_in_parser: bool,
+    /// Whether the ingress deparser's emits are appended. If not, only the flags of [`Emitted`] are
+    /// set.
+    appends_emits: bool,
+    /// Whether this is the egress pipeline (`queued`), which has no ingress.
+    is_egress_pipeline: bool,
+    /// Whether egress blocks are being appended. Always true in the egress pipeline.
+    is_in_egress: bool,
+    /// The first construct found that has no compiled form. Its program has no pipeline.
+    first_error: Option<NotCompiled>,
+    /// The first place whose packets leave by [`exit::PUNT_FROM_START`].
+    punt_reason: Option<NotCompiled>,
 }
 
 impl Deref for Builder<'_> {
@@ -127,29 +140,31 @@ impl DerefMut for Builder<'_> {
     }
 }
 
-/// The pipeline of a program.
+/// Makes the pipeline of a program. `with_egress`: also makes the egress pipeline of queued
+/// packets, if possible. Without that pipeline the driver runs egress of those packets.
 ///
 /// # Errors
-/// Something in it needs the driver at every step. Without egress as a pipeline of its own the
-/// driver does what goes through that.
+/// A construct that every packet executes has no compiled form.
 pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> {
     // A ghost control needs an event for each queued packet, so its pipes get no egress pipeline.
     let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
-    let queues = matches!(egress, Some(Ok(_)));
-    let (mut fused, exits) = with_requests("what ingress deparsers make of all packets", |drives_all| {
+    let has_egress_pipeline = matches!(egress, Some(Ok(_)));
+    let (mut fused, exits) = with_punt_fallback("what ingress deparsers make of all packets", |punts_all| {
         let mut builder = Builder::new(arch)?;
-        (builder.queues, builder.drives_all) = (queues, drives_all);
-        let mut inputs = vec![(builder.came, Input::Port), (builder.now_ns, Input::NowNs)];
+        (builder.has_egress_pipeline, builder.punts_all) = (has_egress_pipeline, punts_all);
+        let mut inputs = vec![(builder.ingress_port, Input::Port), (builder.now_ns, Input::NowNs)];
         let words = (0..).zip(&builder.port_metadata);
         inputs.extend(words.map(|(i, word)| (*word, Input::PortMetadata(i))));
         builder.finish(inputs)
     })?;
     fused.recirculates = true;
-    // After folding, only places of unknown parser position that packets may reach are left.
-    let lost = exits.lost.map(|why| LeftOut::new("packets that get there", &why));
-    fused.left_out.extend(lost);
-    // Mirrors, too, go to egress by queues, and so does what was parsed by the driver.
-    if [exit::QUEUE, exit::DRIVER, exit::RESTART]
+    // After folding, only those punts are left that packets may reach.
+    let punt_reason = exits
+        .punt_reason
+        .map(|why| LeftOut::new("packets that get there", &why));
+    fused.left_out.extend(punt_reason);
+    // Punted packets and their mirrors also enter egress through queues.
+    if [exit::QUEUE, exit::PUNT_AFTER_CONTROL, exit::PUNT_FROM_START]
         .iter()
         .any(|exit| exits.taken.contains(exit))
     {
@@ -158,16 +173,17 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
                 fused.left_out.append(&mut egress.left_out);
                 fused.egress = Some(Box::new(egress));
             }
-            Some(Err(why)) => fused.left_out.push(LeftOut::new(OF_EGRESS, &why)),
+            Some(Err(why)) => fused.left_out.push(LeftOut::new(EGRESS_LEFT_OUT, &why)),
             None => {}
         }
     }
     Ok(fused)
 }
 
-/// Makes a pipeline. Where a deparser requests something for every packet there is no fast path:
-/// then the control is compiled, and the driver takes all packets behind it.
-fn with_requests(
+/// Makes a pipeline by `make(false)`. If that fails, as where a deparser makes requests for every
+/// packet, `make(true)` punts all packets at the end of the control. `what`: the part left out
+/// then.
+fn with_punt_fallback(
     what: &'static str,
     make: impl Fn(bool) -> Result<(Fused, Exits), NotCompiled>,
 ) -> Result<(Fused, Exits), NotCompiled> {
@@ -180,18 +196,18 @@ fn with_requests(
     })
 }
 
-/// The part that is interpreted if egress has no pipeline.
-const OF_EGRESS: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
+/// The part of the program that is left to the interpreter if there is no egress pipeline.
+const EGRESS_LEFT_OUT: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
 
 /// The exits that packets may take.
 struct Exits {
     taken: HashSet<u32>,
-    /// Where the parser cannot be followed, if packets get there.
-    lost: Option<NotCompiled>,
+    /// Why packets leave by [`exit::PUNT_FROM_START`], if any do.
+    punt_reason: Option<NotCompiled>,
 }
 
-/// The selector that each table chooses by: register actions change it.
-fn selections(program: &Program) -> Vec<Option<u32>> {
+/// For each table the state number of its action selector, which register actions may change.
+fn selector_states(program: &Program) -> Vec<Option<u32>> {
     let of = |id| match TableSpec::from_program(program, id, SELECTORS).implementation {
         Implementation::Selector(selector) => Some(selector.index() as u32),
         _ => None,
@@ -201,13 +217,13 @@ fn selections(program: &Program) -> Vec<Option<u32>> {
 
 impl AppendBlocks for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
-        let renamed = match self.is_egress {
+        let renamed = match self.is_in_egress {
             true => self.emitted.renaming.inst(kind),
             false => kind.clone(),
         };
         match &renamed {
             InstKind::Mark(_) => {}
-            InstKind::Emit { header } if !self.is_emitting => {
+            InstKind::Emit { header } if !self.appends_emits => {
                 let at = self.emitted.emits.iter().position(|e| e.header == *header);
                 let flag = at.and_then(|at| self.emitted.flags[at]);
                 self.set(flag, 1);
@@ -221,7 +237,7 @@ impl AppendBlocks for Builder<'_> {
     }
 
     fn terminator(&self, terminator: &Terminator) -> Terminator {
-        match self.is_egress {
+        match self.is_in_egress {
             true => self.emitted.renaming.terminator(terminator),
             false => terminator.clone(),
         }
@@ -235,15 +251,15 @@ impl Reparse for Builder<'_> {
 }
 
 impl<'a> Builder<'a> {
-    /// Nothing yet.
+    /// An empty body with its variables.
     fn new(arch: &'a Tna) -> Result<Self, NotCompiled> {
         let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
         let first = arch.first_pipe().ok_or_else(nothing)?;
         let mut builder = PipelineBuilder::new(arch.program());
-        let (came, now_ns) = (builder.variable("$came", 9), builder.variable("$now_ns", 48));
+        let (ingress_port, now_ns) = (builder.variable("$ingress_port", 9), builder.variable("$now_ns", 48));
         let words = arch.chip().port_metadata.div_ceil(8);
         let port_metadata: Vec<VarId> = (0..words).map(|_| builder.variable("$port_metadata", 64)).collect();
-        let port = builder.variable("$port", 32);
+        let egress_port = builder.variable("$egress_port", 32);
         let mut variable = |name, width| builder.variable(name, width);
         let queueing = Queueing {
             port: variable("$unicast", 16),
@@ -262,98 +278,101 @@ impl<'a> Builder<'a> {
             ingress: first,
             egress: first,
             builder,
-            came,
+            ingress_port,
             now_ns,
             port_metadata,
-            port,
+            egress_port,
             queueing,
-            queues: false,
-            drives_all: false,
+            has_egress_pipeline: false,
+            punts_all: false,
             tm_metadata: Vec::new(),
             emitted: Emitted::default(),
-            deposits: Vec::new(),
-            levels: HashMap::new(),
+            residual_checksums: Vec::new(),
+            counter_stacks: HashMap::new(),
             fallbacks: Vec::new(),
-            units: Vec::new(),
-            indices: Vec::new(),
-            executed: 0,
-            parsing: false,
-            is_emitting: true,
-            is_egress: false,
-            problem: None,
-            lost: None,
+            math_tables: Vec::new(),
+            register_indices: Vec::new(),
+            inlined_actions: 0,
+            is_in_parser: false,
+            appends_emits: true,
+            is_egress_pipeline: false,
+            is_in_egress: false,
+            first_error: None,
+            punt_reason: None,
         })
     }
 
-    /// The pipeline with everything in it, and the exits that packets may take.
+    /// Appends and finishes the pipeline. Returns it with the exits that packets may take.
     fn finish(mut self, inputs: Vec<(VarId, Input)>) -> Result<(Fused, Exits), NotCompiled> {
         let arch = self.arch;
         let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
-        let (pipes, is_egress) = (arch.own_pipes(), self.is_egress);
+        let (pipes, is_egress) = (arch.own_pipes(), self.is_egress_pipeline);
         let error_path = self.append_pipeline(&pipes);
-        let error_path = match (self.problem.take(), error_path) {
-            (Some(problem), _) => return Err(problem),
+        let error_path = match (self.first_error.take(), error_path) {
+            (Some(error), _) => return Err(error),
             (None, path) => path.ok_or_else(nothing)?,
         };
-        // No extern touches metadata behind its arguments.
+        // No extern accesses metadata that is not among its arguments.
         let is_pure = |_: &Call, _| true;
-        let (fallbacks, units) = (self.fallbacks, self.units);
+        let (fallbacks, math_tables) = (self.fallbacks, self.math_tables);
         let mut finished = self
             .builder
-            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
-                calls::call_kind(arch, (&fallbacks, &units), is_egress, call, loc)
+            .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
+                calls::call_kind(arch, (&fallbacks, &math_tables), is_egress, call, loc)
             })?;
         let exit_of = |block| match &finished.body.blocks[block].terminator {
             Terminator::Exit(exit) => Some(*exit),
             _ => None,
         };
         let taken: HashSet<u32> = reachable(&finished.body).into_iter().filter_map(exit_of).collect();
-        let lost = match taken.contains(&exit::RESTART) && finished.left_out.is_empty() {
-            true => Some(self.lost.unwrap_or_else(nothing)),
+        let punt_reason = match taken.contains(&exit::PUNT_FROM_START) && finished.left_out.is_empty() {
+            true => Some(self.punt_reason.unwrap_or_else(nothing)),
             false => None,
         };
         let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
         let queueing = self.queueing;
-        let ends = calls::ends(arch, &pipes, self.port, &queueing, is_egress);
+        let ends = calls::ends(arch, &pipes, self.egress_port, &queueing, is_egress);
         let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
-        finished.table_states = selections(&finished.program);
+        finished.table_states = selector_states(&finished.program);
         let mut fused = finished.into_fused(ordered_tables, ends, SELECTORS, false);
         fused.queueing = (!is_egress).then_some(queueing);
-        Ok((fused, Exits { taken, lost }))
+        Ok((fused, Exits { taken, punt_reason }))
     }
 
-    /// Notes what cannot be done.
+    /// Records a construct that has no compiled form.
     fn refuse(&mut self, loc: Loc, problem: &str) {
         let program = self.arch.program();
-        self.problem
+        self.first_error
             .get_or_insert_with(|| NotCompiled::new(program, loc, problem));
     }
 
-    /// Notes a call that cannot be done.
+    /// Records a call that has no compiled form, if `done` is `None`.
     fn check(&mut self, done: Option<()>, call: &Call, loc: Loc) {
         if done.is_none() {
             let program = self.arch.program();
-            self.problem
+            self.first_error
                 .get_or_insert_with(|| NotCompiled::call(program, call, loc));
         }
     }
 
     /// The gress that is being appended.
     fn gress(&self) -> &'a Gress {
-        match self.is_egress {
+        match self.is_in_egress {
             true => &self.egress.egress,
             false => &self.ingress.ingress,
         }
     }
 
+    /// Appends an extern call, as instructions or as a call of the host. `None`: it has no compiled
+    /// form.
     fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) -> Option<()> {
         let program = Arc::clone(self.arch.program());
-        if self.arch.registered.has_compiled_form(call) && !self.parsing {
+        if self.arch.registered.has_compiled_form(call) && !self.is_in_parser {
             self.push(kind.clone(), loc);
             return Some(());
         }
         let op = externs::own(&program, call, loc).ok()??;
-        if self.function(&op, call, loc).is_some() {
+        if self.arithmetic_call(&op, call, loc).is_some() {
             return Some(());
         }
         match op {
@@ -362,14 +381,14 @@ impl<'a> Builder<'a> {
             Op::ChecksumAdd(_) | Op::ChecksumSubtract(_) | Op::ChecksumVerify(_) | Op::ChecksumGet(_) => {
                 self.sum(&op, call, loc)?;
             }
-            // The driver parses again where a packet leaves by the way: that must have no effects.
-            op if self.parsing => {
+            // Punted packets are parsed again by the driver, so calls in parsers must be pure.
+            op if self.is_in_parser => {
                 calls::kind_of(&op).filter(|kind| kind.state().is_none() && !matches!(op, Op::Count { .. }))?;
                 self.push(kind.clone(), loc);
             }
             Op::Register(action) => self.register(&action, call, loc)?,
             Op::Address => {
-                let index = self.indices.last().cloned().unwrap_or_else(|| constant(32, 0));
+                let index = self.register_indices.last().cloned().unwrap_or_else(|| constant(32, 0));
                 let result = *call.results.first()?;
                 self.assign(result, Rvalue::ZeroExtend(index));
             }
@@ -393,8 +412,8 @@ impl<'a> Builder<'a> {
                 as_sent: false,
                 ..
             } => {
-                // As a counter of as many cells as there are entries: whole vectors are counted at
-                // once.
+                // A direct counter is an indexed counter here: engines count whole vectors of
+                // those at once.
                 let index = call.entry.map_or_else(|| constant(32, 0), Operand::Var);
                 let argument = ArgumentValue::In(vec![InLeaf::Value(index)]);
                 if let InstKind::Call(mut count) = pseudo(COUNT, Some(argument), None) {
@@ -403,20 +422,21 @@ impl<'a> Builder<'a> {
                 }
             }
             // The type is unset on this path, so nothing is requested.
-            Op::Mirror { kind } if self.is_other(kind, self.gress().mirror_type) => {}
-            Op::Resubmit { kind } if self.is_other(kind, self.gress().resubmit_type) => {}
-            Op::Digest { kind, .. } if self.is_other(kind, self.gress().digest_type) => {}
+            Op::Mirror { kind } if self.is_for_other_type(kind, self.gress().mirror_type) => {}
+            Op::Resubmit { kind } if self.is_for_other_type(kind, self.gress().resubmit_type) => {}
+            Op::Digest { kind, .. } if self.is_for_other_type(kind, self.gress().digest_type) => {}
             Op::Generate if self.gress().generate.is_some() => {}
-            // Kept: it may be for the type that the packet has.
+            // Kept: the packet may have the type that the call is for.
             Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.push(kind.clone(), loc),
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
-            // What belongs to parsers, and what the embedder brings along.
+            // Calls that only parsers may make, and externs of the embedder.
             _ => return None,
         }
         Some(())
     }
 
-    /// The internet checksum of the first argument; zero may have to be written as ones.
+    /// Appends the internet checksum of the first argument. If the argument `zeros_as_ones` is set,
+    /// 0xffff replaces 0.
     fn checksum(&mut self, call: &Call, zeros_as_ones: Option<usize>, loc: Loc) -> Option<()> {
         let data = call.arguments.first()?.value.clone();
         let as_ones = match zeros_as_ones {
@@ -445,9 +465,9 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Whether an extern is for another type than that of packets for which the program has not
-    /// set the variable.
-    fn is_other(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
+    /// Whether a request for type `kind` is for another type than the initial value of the type
+    /// variable `var`.
+    fn is_for_other_type(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
         let unset = self.gress().unset.iter().find(|(v, _)| Some(*v) == var);
         kind.zip(unset).is_some_and(|(kind, (_, unset))| kind != *unset)
     }
@@ -458,16 +478,17 @@ impl<'a> Builder<'a> {
         vars.iter().all(narrow)
     }
 
-    fn block_of(&mut self, index: usize) {
+    /// Appends a parser, control or deparser of the program.
+    fn append_block(&mut self, index: usize) {
         let program = Arc::clone(self.arch.program());
         self.clear_sums(&program.blocks[index].body);
         self.append(&program, index);
     }
 
-    /// What a parser's outcome leaves: packets are dropped in ingress, or the error's bits are in a
-    /// field.
-    fn after_parser(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
-        let drops = |bits: u64| gress.way == Way::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
+    /// Joins a parser's outcomes. Ingress drops a packet that no state matched, and any rejected
+    /// packet if the program does not read the error. Otherwise the error's bits are stored.
+    fn append_parser_outcome(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
+        let drops = |bits: u64| gress.direction == Direction::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
         let parsed = self.block();
         self.at = rejected;
         let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
@@ -498,35 +519,35 @@ impl<'a> Builder<'a> {
         self.at = parsed;
     }
 
-    /// Packets that are to be mirrored, resubmitted or digested leave for the driver.
-    fn leave_with_requests(&mut self) {
-        if self.drives_all {
-            self.end(Terminator::Exit(exit::DRIVER));
+    /// Punts packets that are to be mirrored, resubmitted or digested.
+    fn punt_requests(&mut self) {
+        if self.punts_all {
+            self.end(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
             self.at = self.block();
         }
         let (gress, tm) = (self.gress(), &self.ingress.tm);
         for &(var, unset) in &gress.unset {
             if Some(var) != tm.port {
                 let is_set = self.test(BinaryOp::Ne, var, unset);
-                self.leave_if(is_set, exit::DRIVER);
-                // It is known now, and so is what the deparser does about it.
+                self.leave_if(is_set, exit::PUNT_AFTER_CONTROL);
+                // Now the value is a constant, by which the deparser's requests are folded away.
                 self.set(Some(var), unset);
             }
         }
         if let Some(generate) = gress.generate {
-            self.leave_if(generate, exit::DRIVER);
+            self.leave_if(generate, exit::PUNT_AFTER_CONTROL);
             self.set(Some(generate), 0);
         }
     }
 
-    /// Appends what the driver and the traffic manager do to a unicast packet without requests. The
-    /// cursor moves to packets that bypass egress; returns the block for the others. Packets for
-    /// multicast groups go to `queued`.
-    fn end_of_ingress(&mut self, queued: Option<BlockId>) -> Option<BlockId> {
-        self.leave_with_requests();
+    /// Appends the end of ingress for a unicast packet without requests: drop, egress port, bypass.
+    /// The cursor moves to packets that bypass egress. Returns the block of the other packets.
+    /// Multicast packets continue at `queue_block`.
+    fn end_of_ingress(&mut self, queue_block: Option<BlockId>) -> Option<BlockId> {
+        self.punt_requests();
         let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
         if let Some(copies) = tm.copy_to_cpu {
-            self.leave_if(copies, exit::DRIVER);
+            self.leave_if(copies, exit::PUNT_AFTER_CONTROL);
         }
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
@@ -535,7 +556,7 @@ impl<'a> Builder<'a> {
         for group in tm.groups.into_iter().flatten() {
             let is_set = self.test(BinaryOp::Ne, group, 0);
             let on = self.branch(Operand::Var(is_set));
-            self.end(away(queued));
+            self.end(queue_or_punt(queue_block));
             self.at = on;
         }
         let Some(to) = tm.port else {
@@ -545,11 +566,11 @@ impl<'a> Builder<'a> {
         };
         let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
         self.leave_if(nowhere, exit::INGRESS_DROP);
-        let port = self.port;
+        let port = self.egress_port;
         self.copy(Some(port), to);
         if self.arch.has_ghost() {
-            // It hears of the packet's queue.
-            self.end(Terminator::Exit(exit::DRIVER));
+            // The ghost thread observes every enqueue, which only the driver reports.
+            self.end(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
             self.at = self.block();
             return None;
         }
@@ -557,6 +578,7 @@ impl<'a> Builder<'a> {
         Some(self.branch(Operand::Var(bypasses)))
     }
 
+    /// A variable with bit 0 of another.
     fn lowest_bit(&mut self, var: VarId) -> VarId {
         let bit = self.temporary(1);
         let value = Rvalue::Slice {
@@ -568,11 +590,11 @@ impl<'a> Builder<'a> {
         bit
     }
 
-    /// The packet leaves by the port it goes to, if it is not one that leads back to ingress.
-    fn send(&mut self) {
-        let to = self.port;
+    /// Ends with the transmit exit, or for recirculation ports with the recirculate exit.
+    fn transmit_or_recirculate(&mut self) {
+        let to = self.egress_port;
         let ports = self.arch.chip().recirculation.clone();
-        // As many as a power of two says, the first a multiple of that.
+        // Their number is a power of two, and the first is a multiple of it: a bit slice decides.
         let lo = (ports.end() - ports.start() + 1).ilog2();
         let local = self.temporary(7 - lo);
         let value = Rvalue::Slice {
@@ -587,11 +609,11 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Where a packet goes of which the traffic manager has to make something: to the block that makes
-/// it ready for that, or to the driver.
-fn away(queued: Option<BlockId>) -> Terminator {
-    match queued {
+/// Leads a packet to the block that deparses it for the traffic manager, or punts it if there is
+/// none.
+fn queue_or_punt(queue_block: Option<BlockId>) -> Terminator {
+    match queue_block {
         Some(block) => Terminator::Goto(block),
-        None => Terminator::Exit(exit::DRIVER),
+        None => Terminator::Exit(exit::PUNT_AFTER_CONTROL),
     }
 }

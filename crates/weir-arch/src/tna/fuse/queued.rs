@@ -1,22 +1,22 @@
-//! Egress as a pipeline of its own: of packets that ingress has deparsed, as the traffic manager
-//! hands them on.
+//! The egress pipeline: egress of packets that ingress has deparsed and the traffic manager has
+//! dequeued.
 //!
-//! Unlike egress behind ingress in one pipeline, it has the packet's bytes and length, so that it
-//! supports whatever ingress supports. Packets whose control has set a mirror type are punted, as
-//! at the end of ingress.
+//! Unlike egress behind ingress in one body (`egress`), it has the packet's bytes and length, so
+//! that it supports whatever ingress supports. Packets whose control has set a mirror type are
+//! punted, as at the end of ingress.
 
 use super::super::driver::Tna;
 use super::super::headers;
-use super::dispatch::Failure;
+use super::dispatch::ParserErrorPath;
 use super::intrinsic::IntrinsicPrefix;
-use super::{Builder, Exits, exit, with_requests};
+use super::{Builder, Exits, exit, with_punt_fallback};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{EgressMetadata, Fused, Input};
 use crate::pipeline_builder::constant;
 use weir_ir::{BinaryOp, Bits, Operand, Terminator, Type, VarId};
 
-/// Fields of the egress header that the traffic manager knows, with their bits.
-const METADATA: [(&str, u32, EgressMetadata); 5] = [
+/// Fields of the egress intrinsic header that the traffic manager supplies, with their bits.
+const TM_FIELDS: [(&str, u32, EgressMetadata); 5] = [
     ("egress_rid", 16, EgressMetadata::Rid),
     ("egress_qid", 8, EgressMetadata::Queue),
     ("egress_cos", 8, EgressMetadata::Class),
@@ -24,31 +24,33 @@ const METADATA: [(&str, u32, EgressMetadata); 5] = [
     ("deflection_flag", 1, EgressMetadata::IsDeflected),
 ];
 
-/// The pipeline.
+/// Makes the egress pipeline.
 ///
 /// # Errors
-/// Something in it needs the driver at every step.
+/// A construct that every packet executes has no compiled form.
 pub(super) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
-    let made = with_requests("what egress deparsers make of all packets", |drives_all| {
-        make(arch, drives_all)
+    let made = with_punt_fallback("what egress deparsers make of all packets", |punts_all| {
+        make(arch, punts_all)
     });
     let (mut fused, exits) = made?;
-    let lost = exits
-        .lost
+    let punt_reason = exits
+        .punt_reason
         .map(|why| LeftOut::new("egress of packets that get there", &why));
-    fused.left_out.extend(lost);
+    fused.left_out.extend(punt_reason);
     Ok(fused)
 }
 
-fn make(arch: &Tna, drives_all: bool) -> Result<(Fused, Exits), NotCompiled> {
+/// Makes the pipeline once; `punts_all` as in [`Builder`].
+fn make(arch: &Tna, punts_all: bool) -> Result<(Fused, Exits), NotCompiled> {
     let mut builder = Builder::new(arch)?;
-    (builder.is_egress, builder.drives_all) = (true, drives_all);
-    let (port, now_ns) = (builder.port, builder.now_ns);
+    (builder.is_egress_pipeline, builder.is_in_egress) = (true, true);
+    builder.punts_all = punts_all;
+    let (port, now_ns) = (builder.egress_port, builder.now_ns);
     let length = builder.variable("$length", 16);
     let mut inputs = vec![(port, Input::Port), (now_ns, Input::NowNs), (length, Input::Length)];
     builder.tm_metadata = vec![("egress_port", port), ("enq_tstamp", now_ns), ("pkt_length", length)];
-    for (name, width, what) in METADATA {
-        let var = builder.variable("$told", width);
+    for (name, width, what) in TM_FIELDS {
+        let var = builder.variable("$tm_metadata", width);
         inputs.push((var, Input::FromTrafficManager(what)));
         builder.tm_metadata.push((name, var));
     }
@@ -58,7 +60,7 @@ fn make(arch: &Tna, drives_all: bool) -> Result<(Fused, Exits), NotCompiled> {
 impl Builder<'_> {
     /// Sets the variables for the traffic manager, deparses the packet, and leaves by the queue
     /// exit.
-    pub(super) fn give_to_queue(&mut self) {
+    pub(super) fn append_queue_exit(&mut self) {
         let (tm, to) = (&self.ingress.tm, self.queueing);
         let [first, second] = to.groups;
         let assignments = [
@@ -88,11 +90,12 @@ impl Builder<'_> {
             }
             None => self.set(Some(to.bypasses), 0),
         }
-        self.block_of(self.ingress.ingress.deparser);
+        self.append_block(self.ingress.ingress.deparser);
         self.end(Terminator::Exit(exit::QUEUE));
     }
 
-    /// What stands for a field of the egress header.
+    /// The variable with a field of the egress intrinsic header, if the traffic manager supplies
+    /// it.
     fn tm_metadata(&self, name: &str) -> Option<VarId> {
         self.tm_metadata
             .iter()
@@ -100,8 +103,8 @@ impl Builder<'_> {
             .map(|(_, var)| *var)
     }
 
-    /// The header in front of egress packets.
-    fn egress_front(&mut self) -> IntrinsicPrefix {
+    /// The egress intrinsic header, which the parser reads before the packet.
+    fn egress_prefix(&mut self) -> IntrinsicPrefix {
         let program = self.arch.program();
         let Some((_, ty)) = program
             .header_types
@@ -127,27 +130,27 @@ impl Builder<'_> {
         IntrinsicPrefix::of(pieces)
     }
 
-    /// Egress of the present pipe, from the traffic manager to the wire.
-    pub(super) fn egress_alone(
+    /// Appends egress of the current pipe, from the traffic manager to the transmit exit.
+    pub(super) fn append_queued_egress(
         &mut self,
-        which: Option<VarId>,
+        parser_number: Option<VarId>,
         error: VarId,
-        failures: &mut Vec<Failure>,
+        error_paths: &mut Vec<ParserErrorPath>,
     ) -> Option<()> {
         let gress = &self.egress.egress;
-        let prefix = self.egress_front();
-        self.parsed_by(&prefix, which, error, failures)?;
-        self.fill_intrinsic(gress, |builder, name| builder.tm_metadata(name));
+        let prefix = self.egress_prefix();
+        self.append_parsers(&prefix, parser_number, error, error_paths)?;
+        self.set_unparsed_intrinsic(gress, |builder, name| builder.tm_metadata(name));
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.block_of(gress.control);
-        self.leave_with_requests();
+        self.append_block(gress.control);
+        self.punt_requests();
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
-        self.block_of(gress.deparser);
-        self.finish_and_send();
+        self.append_block(gress.deparser);
+        self.append_transmit();
         Some(())
     }
 }

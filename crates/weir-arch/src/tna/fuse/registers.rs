@@ -1,5 +1,7 @@
-//! Register actions: the cell is read and written as [`weir_ir::pipeline::FlatCells`] says, what
-//! the action does to it is code.
+//! Inlines register actions: read the cell, execute the action's method, write the cell.
+//!
+//! Cells have the layout of [`weir_ir::pipeline::FlatCells`]. Actions that access more than one
+//! cell, or scalars of more than 64 bits, are not inlined (`interp_fallback`).
 
 use super::super::externs::At;
 use super::super::registers::{Cell, RegisterCall, widths};
@@ -12,22 +14,24 @@ use weir_ir::{
     Argument, ArgumentValue, BinaryOp, Bits, Call, ExternId, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId,
 };
 
-/// Calls that stand for reads and writes of a register's cell.
+/// The function of calls that read a scalar of a register's cell.
 pub(super) const READ: &str = "$read";
+/// The function of calls that write a scalar of a register's cell.
 pub(super) const WRITE: &str = "$write";
 
-/// How deeply actions may execute each other in code, and how many there may be in all: each is put
-/// where it is executed.
+/// The most actions that are inlined within each other.
 const MAX_NESTED: usize = 32;
-const MAX_EXECUTED: usize = 1024;
+/// The most actions that are inlined in a pipeline. It bounds code size.
+const MAX_INLINED: usize = 1024;
 
+/// An input argument of one scalar.
 fn leaf(operand: Operand) -> ArgumentValue {
     ArgumentValue::In(vec![InLeaf::Value(operand)])
 }
 
-/// A read or a write of one scalar of a cell: the index, the value written, and the scalar's
-/// number.
-fn reach(
+/// A call of [`READ`] or [`WRITE`]. Its arguments are the cell's index, the value if it writes, and
+/// the scalar's number.
+fn access_scalar(
     function: &str,
     register: ExternId,
     index: &Operand,
@@ -56,40 +60,38 @@ fn reach(
 }
 
 impl Builder<'_> {
-    /// Variables of the results of a call.
-    pub(super) fn results_of(&self, action: &RegisterCall, call: &Call) -> Vec<Vec<VarId>> {
+    /// The variables that receive an action's results: of its return value, then of its outputs.
+    pub(super) fn result_variables(&self, action: &RegisterCall, call: &Call) -> Vec<Vec<VarId>> {
         let others = action.results.iter();
         let others = others.map(|at| at.map_or(Vec::new(), |at| call.outputs(at).to_vec()));
         std::iter::once(call.results.clone()).chain(others).collect()
     }
 
-    /// Whether an action sees one cell, of a register, whose scalars fit into words.
-    fn is_of_one_cell(&self, action: &RegisterCall) -> bool {
+    /// Whether an action accesses one cell of a register, whose scalars fit into words.
+    fn accesses_one_cell(&self, action: &RegisterCall) -> bool {
         let type_name = self.program.externs[action.register].type_name.as_str();
         let is_register = matches!(type_name, "Register" | "DirectRegister");
         let is_narrow = || widths(&self.program.externs[action.register]).iter().all(|w| *w <= 64);
         is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && is_narrow()
     }
 
-    /// Reads the cell, does what the action says, writes it back. Actions that access
-    /// more than one cell are outlined (`interp_fallback`).
+    /// Appends a register action, inlined or outlined.
     pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
         let index = match action.cell {
-            _ if !self.is_of_one_cell(action) => return self.interp_fallback(action, call, loc),
+            _ if !self.accesses_one_cell(action) => return self.interp_fallback(action, call, loc),
             Cell::At(At::Argument(at)) => call.input(at)?.clone(),
             _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
         };
-        if self.indices.len() >= MAX_NESTED || self.executed >= MAX_EXECUTED {
+        if self.register_indices.len() >= MAX_NESTED || self.inlined_actions >= MAX_INLINED {
             self.refuse(
                 loc,
                 "register actions that execute each other so deeply, or so often, have no compiled form here",
             );
             return None;
         }
-        self.executed += 1;
-        // As for any call, what goes in is as it was before the call, and what comes out is there
-        // after it: the action may read or change the variable that the index comes from, and read
-        // the one that a result goes to.
+        self.inlined_actions += 1;
+        // Arguments are copied before the call and results after it. The method may read or write
+        // the variables that the index comes from and that results go to.
         let index = match index {
             Operand::Var(var) => {
                 let width = self.width(var);
@@ -97,17 +99,17 @@ impl Builder<'_> {
             }
             constant @ Operand::Const(_) => constant,
         };
-        let results = self.results_of(action, call);
-        let beyond = self.leave_beyond(action, &index, &results);
+        let results = self.result_variables(action, call);
+        let join = self.guard_index(action, &index, &results);
         let body = &action.body;
-        self.indices.push(index.clone());
-        let cells = self.read_low(action.register, &index, &body.value, loc);
+        self.register_indices.push(index.clone());
+        let cells = self.read_scalars(action.register, &index, &body.value, loc);
         for var in body.results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         let program = Arc::clone(self.arch.program());
         self.append_body(&program.externs[action.action].methods[body.method].body);
-        self.indices.pop();
+        self.register_indices.pop();
         for (scalar, (value, cell)) in body.value.iter().zip(cells).enumerate() {
             if cell != *value {
                 let (base, hi) = (Operand::Var(cell), self.width(*value) - 1);
@@ -115,7 +117,7 @@ impl Builder<'_> {
                 self.assign(cell, Rvalue::Insert { base, hi, lo: 0, value });
             }
             let value = Some(Operand::Var(cell));
-            let write = reach(WRITE, action.register, &index, value, scalar, Vec::new());
+            let write = access_scalar(WRITE, action.register, &index, value, scalar, Vec::new());
             self.push(write, loc);
         }
         for (position, to) in results.iter().enumerate() {
@@ -127,16 +129,16 @@ impl Builder<'_> {
                 }
             }
         }
-        if let Some(join) = beyond {
+        if let Some(join) = join {
             self.end(Terminator::Goto(join));
             self.at = join;
         }
         Some(())
     }
 
-    /// Reads the scalars of a cell, or their low bits where the variables are narrower. Gives the
-    /// variables that have the whole scalars.
-    fn read_low(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) -> Vec<VarId> {
+    /// Reads the scalars of a cell, or their low bits where the variables are narrower. Returns the
+    /// variables that hold the whole scalars.
+    fn read_scalars(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) -> Vec<VarId> {
         let widths = widths(&self.program.externs[register]);
         let narrow: Vec<bool> = to.iter().zip(&widths).map(|(v, w)| self.width(*v) < *w).collect();
         let mut cells = Vec::new();
@@ -154,14 +156,14 @@ impl Builder<'_> {
     /// Reads the scalars of a cell.
     pub(super) fn read_cells(&mut self, register: ExternId, index: &Operand, to: &[VarId], loc: Loc) {
         for (scalar, var) in to.iter().enumerate() {
-            let read = reach(READ, register, index, None, scalar, vec![*var]);
+            let read = access_scalar(READ, register, index, None, scalar, vec![*var]);
             self.push(read, loc);
         }
     }
 
     /// Guards an index that may be out of bounds: out of bounds, the results are zero. The cursor
     /// moves to the block in bounds; returns the block where both paths join.
-    fn leave_beyond(
+    fn guard_index(
         &mut self,
         action: &RegisterCall,
         index: &Operand,

@@ -1,4 +1,7 @@
 //! `Checksum` as arithmetic: an instance is a variable that holds its one's complement sum.
+//!
+//! A residual checksum (`subtract_all_and_deposit`) covers the payload only: each header that the
+//! parser extracts afterwards is subtracted. At the end of the parser the rest is stored.
 
 use super::super::externs::{self, Op};
 use super::{Builder, exit};
@@ -6,18 +9,18 @@ use crate::pipeline_builder::{AppendBlocks, constant};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
 
-/// A residual checksum: what of it the parser knows when it is done.
+/// The variables of a residual checksum.
 #[derive(Debug, Clone)]
-pub(super) struct Deposit {
-    /// Where it goes.
-    to: Vec<VarId>,
-    /// The residual sum: without the headers that were extracted since.
-    rest: VarId,
-    /// The parser has come by.
-    is_open: VarId,
+pub(super) struct ResidualChecksum {
+    /// The call's outputs, which receive it.
+    destinations: Vec<VarId>,
+    /// The sum without the headers that were extracted since the deposit.
+    sum: VarId,
+    /// Whether the deposit was executed.
+    is_deposited: VarId,
 }
 
-/// The number of bits, if it is known and whole words of a sum, and not very many.
+/// The number of bits, if it is a constant multiple of 16 of at most 4,096.
 fn whole_words(bits: &Operand) -> Option<u32> {
     let Operand::Const(bits) = bits else { return None };
     let all = u32::try_from(bits.to_u64()?).ok()?;
@@ -25,7 +28,7 @@ fn whole_words(bits: &Operand) -> Option<u32> {
 }
 
 impl Builder<'_> {
-    /// Every block begins with sums of nothing.
+    /// Sets the sums of all instances that a block uses to 0, as at the start of every block.
     pub(super) fn clear_sums(&mut self, body: &Body) {
         let program = Arc::clone(self.arch.program());
         for (_, block) in body.blocks.iter() {
@@ -42,7 +45,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What stands for a call of an instance; `None` where nothing can.
+    /// Appends a call of a checksum. `None`: it is another call, or has no compiled form.
     pub(super) fn sum(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
         match op {
             Op::ChecksumAdd(id) => {
@@ -68,101 +71,116 @@ impl Builder<'_> {
         }
     }
 
-    fn deposit_of(&self, call: &Call, loc: Loc) -> Option<ExternId> {
+    /// The instance of a `subtract_all_and_deposit`; `None` for other calls.
+    fn deposited_checksum(&self, call: &Call, loc: Loc) -> Option<ExternId> {
         match externs::own(self.arch.program(), call, loc) {
             Ok(Some(Op::ChecksumDeposit(id))) => Some(id),
             _ => None,
         }
     }
 
-    /// Residual checksums of a parser. Those that go to the same place are one, as the last of them
-    /// counts.
-    pub(super) fn find_deposits(&mut self, parser: &Body) {
-        self.deposits.clear();
+    /// Declares the residual checksums of a parser. Deposits with the same outputs share variables,
+    /// since the last one counts.
+    pub(super) fn declare_residual_checksums(&mut self, parser: &Body) {
+        self.residual_checksums.clear();
         for (_, block) in parser.blocks.iter() {
             for inst in &block.insts {
                 let InstKind::Call(call) = &inst.kind else { continue };
-                if self.deposit_of(call, inst.loc).is_none() {
+                if self.deposited_checksum(call, inst.loc).is_none() {
                     continue;
                 }
-                let to = call.outputs(0).to_vec();
-                if self.deposits.iter().all(|known| known.to != to) {
-                    let (rest, is_open) = (self.variable("$rest", 16), self.variable("$deposited", 1));
-                    self.set(Some(is_open), 0);
-                    self.deposits.push(Deposit { to, rest, is_open });
+                let destinations = call.outputs(0).to_vec();
+                if self
+                    .residual_checksums
+                    .iter()
+                    .all(|known| known.destinations != destinations)
+                {
+                    let (sum, is_deposited) = (self.variable("$residual_checksum", 16), self.variable("$deposited", 1));
+                    self.set(Some(is_deposited), 0);
+                    self.residual_checksums.push(ResidualChecksum {
+                        destinations,
+                        sum,
+                        is_deposited,
+                    });
                 }
             }
         }
     }
 
-    /// `subtract_all_and_deposit`; `None`: the call is no such one. It can be done within the
-    /// packet.
+    /// Appends a `subtract_all_and_deposit`. `None`: it is another call. `Some(None)`: it is not
+    /// behind the intrinsic prefix, where it has no compiled form.
     pub(super) fn deposit(&mut self, call: &Call, is_in_packet: bool, loc: Loc) -> Option<Option<()>> {
-        let id = self.deposit_of(call, loc)?;
+        let id = self.deposited_checksum(call, loc)?;
         if !is_in_packet {
             return Some(None);
         }
         let sum = self.sum_of(id);
-        let deposit = self.deposits.iter().find(|known| known.to == call.outputs(0)).cloned();
+        let deposit = self
+            .residual_checksums
+            .iter()
+            .find(|known| known.destinations == call.outputs(0))
+            .cloned();
         Some(deposit.map(|deposit| {
-            self.copy(Some(deposit.rest), sum);
-            self.set(Some(deposit.is_open), 1);
-            deposit.to.iter().for_each(|to| self.copy(Some(*to), sum));
+            self.copy(Some(deposit.sum), sum);
+            self.set(Some(deposit.is_deposited), 1);
+            deposit
+                .destinations
+                .iter()
+                .for_each(|destination| self.copy(Some(*destination), sum));
         }))
     }
 
-    /// An instruction of a parser behind what is in front of the packet; what it takes is no part
-    /// of residual checksums. Where it is not known what that is, packets with such a checksum
-    /// leave. `None`: it cannot be summed up at all.
-    pub(super) fn packet_inst(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {
-        if self.deposits.is_empty() {
+    /// Appends a parser instruction behind the intrinsic prefix. Bits that it consumes are
+    /// subtracted from residual checksums. If they are unknown, packets with a residual checksum
+    /// are punted. `None`: the bits cannot be summed.
+    pub(super) fn packet_instruction(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {
+        if self.residual_checksums.is_empty() {
             self.instruction(kind, loc);
             return Some(());
         }
-        let mut taken = Vec::new();
+        let mut extracted = Vec::new();
         match kind {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
             } => match self.fields_of(*header) {
-                Some(fields) => taken = fields,
-                None => self.leave_if_deposited(loc),
+                Some(fields) => extracted = fields,
+                None => self.punt_if_deposited(loc),
             },
-            InstKind::Extract { .. } => self.leave_if_deposited(loc),
+            InstKind::Extract { .. } => self.punt_if_deposited(loc),
             InstKind::Advance { bits } => match whole_words(bits) {
                 Some(all) => {
                     for offset in (0..all).step_by(64) {
                         let dst = self.temporary((all - offset).min(64));
                         self.push(InstKind::Lookahead { dst, offset }, loc);
-                        taken.push(InLeaf::Value(Operand::Var(dst)));
+                        extracted.push(InLeaf::Value(Operand::Var(dst)));
                     }
                 }
-                None => self.leave_if_deposited(loc),
+                None => self.punt_if_deposited(loc),
             },
             _ => {}
         }
         self.instruction(kind, loc);
-        if taken.is_empty() {
+        if extracted.is_empty() {
             return Some(());
         }
-        for deposit in self.deposits.clone() {
-            let otherwise = self.branch(Operand::Var(deposit.is_open));
-            self.sum_up(deposit.rest, &taken, true, loc)?;
+        for deposit in self.residual_checksums.clone() {
+            let otherwise = self.branch(Operand::Var(deposit.is_deposited));
+            self.sum_up(deposit.sum, &extracted, true, loc)?;
             self.jump_to(otherwise);
         }
         Some(())
     }
 
-    /// A header that cannot be taken from a sum is extracted, which is known only where there is no
-    /// sum yet.
-    fn leave_if_deposited(&mut self, loc: Loc) {
-        self.note_lost(loc);
-        for deposit in self.deposits.clone() {
-            self.leave_if(deposit.is_open, exit::RESTART);
+    /// Punts packets that have a residual checksum, because an unknown number of bits is consumed.
+    fn punt_if_deposited(&mut self, loc: Loc) {
+        self.note_punt_reason(loc);
+        for deposit in self.residual_checksums.clone() {
+            self.leave_if(deposit.is_deposited, exit::PUNT_FROM_START);
         }
     }
 
-    /// The fields of a header of whole words.
+    /// The fields of a header, if it consists of whole 16-bit words.
     fn fields_of(&self, header: HeaderId) -> Option<Vec<InLeaf>> {
         let instance = self.header(header);
         let width = self.program.header_types[instance.ty].fixed_width();
@@ -170,11 +188,14 @@ impl Builder<'_> {
         width.is_multiple_of(16).then(|| fields.collect())
     }
 
-    /// Finishes the residual sums.
-    pub(super) fn settle_deposits(&mut self) {
-        for deposit in self.deposits.clone() {
-            let otherwise = self.branch(Operand::Var(deposit.is_open));
-            deposit.to.iter().for_each(|to| self.copy(Some(*to), deposit.rest));
+    /// Stores the residual checksums in their destinations, at the end of the parser.
+    pub(super) fn store_residual_checksums(&mut self) {
+        for deposit in self.residual_checksums.clone() {
+            let otherwise = self.branch(Operand::Var(deposit.is_deposited));
+            deposit
+                .destinations
+                .iter()
+                .for_each(|destination| self.copy(Some(*destination), deposit.sum));
             self.jump_to(otherwise);
         }
     }

@@ -1,4 +1,7 @@
-//! Functions of their arguments as arithmetic.
+//! Pure extern functions as arithmetic on words: predicates, `MathUnit`, minimum and maximum,
+//! sizes.
+//!
+//! Functions with operands of more than 64 bits stay calls of the host.
 
 use super::super::externs::Op;
 use super::super::math::MathUnit;
@@ -8,13 +11,14 @@ use std::sync::Arc;
 use weir_ir::{Argument, ArgumentValue, BinaryOp, Call, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
 
 /// Bits of a machine word.
-const WORD: u32 = 64;
+const WORD_BITS: u32 = 64;
 
-/// A call that stands for that of a `MathUnit`; its last argument is the number of its table among
-/// those of the pipeline.
+/// The function of calls that apply a `MathUnit`. The last argument is the index in
+/// `Builder::math_tables`.
 pub(super) const MATH: &str = "$math";
 
 impl Builder<'_> {
+    /// The width of an operand in bits.
     fn width_of(&self, operand: &Operand) -> u32 {
         match operand {
             Operand::Var(var) => self.width(*var),
@@ -22,6 +26,7 @@ impl Builder<'_> {
         }
     }
 
+    /// A binary operation as an operand.
     fn binary(&mut self, op: BinaryOp, a: Operand, b: Operand) -> Operand {
         let width = match op {
             BinaryOp::Concat => self.width_of(&a) + self.width_of(&b),
@@ -31,6 +36,7 @@ impl Builder<'_> {
         Operand::Var(self.compute(width, Rvalue::Binary(op, a, b)))
     }
 
+    /// `then` if the condition is 1, else `otherwise`.
     fn select(&mut self, condition: Operand, then: Operand, otherwise: Operand) -> Operand {
         let width = self.width_of(&then);
         let value = Rvalue::Mux {
@@ -41,6 +47,7 @@ impl Builder<'_> {
         Operand::Var(self.compute(width, value))
     }
 
+    /// The operand, zero-extended to `width` bits.
     pub(super) fn extended(&mut self, operand: Operand, width: u32) -> Operand {
         match self.width_of(&operand) == width {
             true => operand,
@@ -48,7 +55,8 @@ impl Builder<'_> {
         }
     }
 
-    fn give(&mut self, call: &Call, value: Operand) {
+    /// Assigns a value to the call's result, if it has one.
+    fn assign_result(&mut self, call: &Call, value: Operand) {
         if let Some(&result) = call.results.first() {
             let value = match self.width(result) == self.width_of(&value) {
                 true => Rvalue::Use(value),
@@ -58,21 +66,21 @@ impl Builder<'_> {
         }
     }
 
-    /// What such a call gives, where that is arithmetic on words; `None` where the host has to do
-    /// it.
-    pub(super) fn function(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
+    /// Appends a call as arithmetic. `None`: it has to be a call of the host.
+    pub(super) fn arithmetic_call(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
         let value = match op {
             Op::Predicate(comparisons) => self.predicate(comparisons, call)?,
-            Op::Math(unit) => self.math(unit, call, loc)?,
-            Op::Larger { signed, smaller } => self.larger(*signed, *smaller, call)?,
+            Op::Math(unit) => self.math_unit(unit, call, loc)?,
+            Op::Larger { signed, smaller } => self.min_or_max(*signed, *smaller, call)?,
             Op::Size { bytes } => self.size(*bytes, call)?,
             _ => return None,
         };
-        self.give(call, value);
+        self.assign_result(call, value);
         Some(())
     }
 
-    /// The bit that the comparisons, as bits of a number, are the position of.
+    /// A 16-bit one-hot value. The comparisons' results, as a 4-bit number, are the position of its
+    /// bit.
     fn predicate(&mut self, comparisons: &[Option<usize>; 4], call: &Call) -> Option<Operand> {
         let mut number = None;
         for at in comparisons {
@@ -88,9 +96,10 @@ impl Builder<'_> {
         Some(self.binary(BinaryOp::Shl, constant(16, 1), number?))
     }
 
-    fn larger(&mut self, signed: bool, smaller: bool, call: &Call) -> Option<Operand> {
+    /// The larger of two arguments, or the smaller.
+    fn min_or_max(&mut self, signed: bool, smaller: bool, call: &Call) -> Option<Operand> {
         let (a, b) = (call.input(0)?.clone(), call.input(1)?.clone());
-        if self.width_of(&a) > WORD || self.width_of(&a) != self.width_of(&b) {
+        if self.width_of(&a) > WORD_BITS || self.width_of(&a) != self.width_of(&b) {
             return None;
         }
         let op = if signed { BinaryOp::LtSigned } else { BinaryOp::Lt };
@@ -99,6 +108,7 @@ impl Builder<'_> {
         Some(self.select(is_less, then, otherwise))
     }
 
+    /// The size of the argument in bits, or in bytes.
     fn size(&mut self, bytes: bool, call: &Call) -> Option<Operand> {
         let leaves = call.inputs(0).iter().map(|leaf| match leaf {
             InLeaf::Value(operand) => Some(self.width_of(operand)),
@@ -108,30 +118,30 @@ impl Builder<'_> {
         Some(constant(32, if bytes { bits.div_ceil(8) } else { bits }.into()))
     }
 
-    /// What a unit says is in a table, as its argument has no more than four bits that count.
-    fn math(&mut self, unit: &MathUnit, call: &Call, loc: Loc) -> Option<Operand> {
+    /// Applies a `MathUnit` by a lookup table: at most four bits of an argument matter.
+    fn math_unit(&mut self, unit: &MathUnit, call: &Call, loc: Loc) -> Option<Operand> {
         let x = call.input(0)?.clone();
         let width = self.width_of(&x);
-        if width > WORD {
+        if width > WORD_BITS {
             return None;
         }
-        let number = self.units.len() as u64;
-        self.units.push(Arc::new(unit.values(width)));
+        let number = self.math_tables.len() as u64;
+        self.math_tables.push(Arc::new(unit.values(width)));
         let argument = |operand| Argument {
             name: "data".to_owned(),
             value: ArgumentValue::In(vec![InLeaf::Value(operand)]),
         };
         let result = self.temporary(width);
-        if let InstKind::Call(mut math) = pseudo(MATH, None, Some(result)) {
-            math.arguments = vec![argument(x), argument(constant(32, number))];
-            self.push(InstKind::Call(math), loc);
+        if let InstKind::Call(mut call) = pseudo(MATH, None, Some(result)) {
+            call.arguments = vec![argument(x), argument(constant(32, number))];
+            self.push(InstKind::Call(call), loc);
         }
         Some(Operand::Var(result))
     }
 
-    /// A variable of a counter, moved by what wraps around.
-    pub(super) fn moved(&mut self, var: VarId, by: Operand, up: bool) -> Operand {
-        let op = if up { BinaryOp::Add } else { BinaryOp::Sub };
+    /// A variable plus or minus an operand, modulo its width.
+    pub(super) fn add_or_subtract(&mut self, var: VarId, by: Operand, is_addition: bool) -> Operand {
+        let op = if is_addition { BinaryOp::Add } else { BinaryOp::Sub };
         let by = self.extended(by, self.width(var));
         self.binary(op, Operand::Var(var), by)
     }

@@ -83,7 +83,7 @@ pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[F
     Ends {
         exits,
         overrun: exit::OVERRUN,
-        restart: exit::RESTART,
+        punt_from_start: exit::PUNT_FROM_START,
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) mod exit {
     pub const END_OF_EGRESS: u32 = 4;
     pub const ASSERT: u32 = 5;
     pub const OVERRUN: u32 = 6;
-    pub const RESTART: u32 = 7;
+    pub const PUNT_FROM_START: u32 = 7;
     pub const EXTERN: u32 = 8;
 }
 
@@ -390,7 +390,7 @@ impl Builder<'_> {
         };
         let finished = self
             .builder
-            .finish(error_path, inputs, exit::RESTART, is_pure, |call, loc| {
+            .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
                 call_kind(arch, call, loc)
             })?;
         let ends = ends(arch, blocks, &finished.program, &finished.calls, port);

@@ -4,9 +4,12 @@ use super::Chip;
 use super::field::{action, apis, data, dev_port_key, field, key, table, ty};
 use weir_proto::bfrt_info::{ActionSpec, FieldType, KeyField, Table};
 
+/// Parameters of operations on the device.
 const DEVICE: &[&str] = &["dev_id"];
-const PIPE: &[&str] = &["dev_id", "pipe_id"];
-const PIPES: &[&str] = &["dev_id", "pipe_id", "pipe_all"];
+/// Parameters of operations on one pipe.
+const ONE_PIPE: &[&str] = &["dev_id", "pipe_id"];
+/// Parameters of operations on one pipe or on all.
+const ONE_OR_ALL_PIPES: &[&str] = &["dev_id", "pipe_id", "pipe_all"];
 
 /// A key that clients need not call mandatory: the reference does not.
 fn plain_key(key: KeyField) -> KeyField {
@@ -19,7 +22,11 @@ fn plain_key(key: KeyField) -> KeyField {
 /// What is read and written, and put back to what it was at the beginning.
 fn changeable(table: Table) -> Table {
     Table {
-        supported_apis: apis(&[("tableEntryMod", PIPES), ("tableEntryGet", PIPE), ("tableClear", PIPES)]),
+        supported_apis: apis(&[
+            ("tableEntryMod", ONE_OR_ALL_PIPES),
+            ("tableEntryGet", ONE_PIPE),
+            ("tableClear", ONE_OR_ALL_PIPES),
+        ]),
         ..table
     }
 }
@@ -55,14 +62,14 @@ fn ports(chip: Chip) -> Table {
         "pattern_matching_enable",
         "clear_port_down_enable",
     ];
-    let target = chip.choose(PIPE, DEVICE);
+    let target = chip.choose(ONE_PIPE, DEVICE);
     Table {
         key: vec![plain_key(dev_port_key("dev_port"))],
         data: data((1..).zip(flags).map(|(id, name)| field(id, name, ty("bool")))),
         supported_apis: apis(&[
             ("tableEntryMod", target),
             ("tableEntryGet", target),
-            ("tableClear", PIPES),
+            ("tableClear", ONE_OR_ALL_PIPES),
         ]),
         ..table(0xff03_0001, &chip.named("pktgen.port_cfg"), "PktgenPortCfg", 256)
     }
@@ -119,12 +126,12 @@ fn applications(chip: Chip) -> Table {
         action_specs: Some(triggers(chip)),
         data: data(fields),
         supported_apis: apis(&[
-            ("tableEntryMod", PIPES),
-            ("tableEntryGet", PIPE),
-            ("tableEntryGetFirst", PIPE),
-            ("tableEntryGetNext_n", PIPE),
+            ("tableEntryMod", ONE_OR_ALL_PIPES),
+            ("tableEntryGet", ONE_PIPE),
+            ("tableEntryGetFirst", ONE_PIPE),
+            ("tableEntryGetNext_n", ONE_PIPE),
             ("tableUsageGet", &[]),
-            ("tableClear", PIPES),
+            ("tableClear", ONE_OR_ALL_PIPES),
         ]),
         ..table(
             0xff03_0002,

@@ -7,9 +7,12 @@ use super::port::{queue_keys, scheduler_speeds};
 use weir_proto::bfrt_info::{FieldType, Table, TableData};
 
 const PORTS: u64 = 288;
+/// Parameters of operations on the device.
 const DEVICE: &[&str] = &["dev_id"];
-const PIPE: &[&str] = &["dev_id", "pipe_id"];
-const PIPES: &[&str] = &["dev_id", "pipe_id", "pipe_all"];
+/// Parameters of operations on one pipe.
+const ONE_PIPE: &[&str] = &["dev_id", "pipe_id"];
+/// Parameters of operations on one pipe or on all.
+const ONE_OR_ALL_PIPES: &[&str] = &["dev_id", "pipe_id", "pipe_all"];
 
 /// Adds the family.
 pub(super) fn add(chip: Chip, tables: &mut Vec<Table>) {
@@ -33,12 +36,12 @@ pub(super) fn add(chip: Chip, tables: &mut Vec<Table>) {
         key: queue_keys(),
         data: counters(),
         supported_apis: apis(&[
-            ("tableEntryMod", PIPES),
-            ("tableEntryGet", PIPE),
-            ("tableEntryGetFirst", PIPE),
-            ("tableEntryGetNext_n", PIPE),
+            ("tableEntryMod", ONE_OR_ALL_PIPES),
+            ("tableEntryGet", ONE_PIPE),
+            ("tableEntryGetFirst", ONE_PIPE),
+            ("tableEntryGetNext_n", ONE_PIPE),
             ("tableUsageGet", &[]),
-            ("tableClear", PIPES),
+            ("tableClear", ONE_OR_ALL_PIPES),
         ]),
         ..table(
             0xff05_0043,

@@ -3,12 +3,12 @@
 use super::{Row, Source};
 use crate::bfrt::change::Change;
 use crate::bfrt::schema::Table;
-use crate::bfrt::target::PIPES;
+use crate::bfrt::target::PIPE_COUNT;
 use crate::bfrt::value::Value;
 use crate::refusal::Refusal;
 
-/// The most ports per pipe that are reported.
-const PORTS_OF_PIPE: u64 = 72;
+/// The most ports per pipe, as reported to clients. Fewer than there are port numbers.
+const MAX_PORTS_PER_PIPE: u64 = 72;
 /// Stages of a chip of this kind; weir has none.
 const STAGES: u64 = 12;
 
@@ -18,9 +18,13 @@ pub(crate) fn read(table: &Table, source: &Source<'_>) -> Row {
     let mut row = Row::default();
     let cpu: Vec<u32> = source.cpu_port.into_iter().collect();
     row.set(table, "sku", Value::Text("UNKNOWN".to_owned()));
-    row.set(table, "num_pipes", Value::Number(PIPES.into()));
+    row.set(table, "num_pipes", Value::Number(PIPE_COUNT.into()));
     row.set(table, "num_stages", Value::Number(STAGES));
-    row.set(table, "num_max_ports", Value::Number(u64::from(PIPES) * PORTS_OF_PIPE));
+    row.set(
+        table,
+        "num_max_ports",
+        Value::Number(u64::from(PIPE_COUNT) * MAX_PORTS_PER_PIPE),
+    );
     row.set(table, "num_front_ports", Value::Number(ports.len() as u64));
     row.set(
         table,

@@ -6,7 +6,7 @@
 use super::Shared;
 use crate::bfrt::program::{self, Program};
 use crate::bfrt::{SHARED, errors};
-use crate::decoding::{self, Bounds};
+use crate::decoding::{self, ListLimits};
 use crate::device::lock;
 use crate::p4rt::program::{LoadedProgram, program as compile};
 use crate::refusal::Refusal;
@@ -25,7 +25,7 @@ pub async fn set(
     cancellation: Cancellation,
 ) -> Result<pb::SetForwardingPipelineConfigResponse, Status> {
     let set = async {
-        Bounds::program(MAX_CONFIGS, "configs").check(&request.list)?;
+        ListLimits::program(MAX_CONFIGS, "configs").check(&request.list)?;
         shared.check_device(request.rest.device_id)?;
         let config = decoding::decode_all(request.list, ()).await?;
         let complete = pb::SetForwardingPipelineConfigRequest { config, ..request.rest };

@@ -9,7 +9,7 @@ use super::{Options, Shared};
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Portion, Query, ReadContext, ReadItem};
 use crate::bfrt::schema::Kind;
-use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
 use crate::device::Pipeline;
 use crate::reading::{self, PacedSender, Position, ReadStep, Refused};
 use crate::receiving::BudgetPermit;
@@ -68,7 +68,7 @@ impl reading::Queries for Queries {
         self.queries.len()
     }
 
-    fn differ(&self) -> bool {
+    fn differ_between_replicas(&self) -> bool {
         self.differ
     }
 
@@ -203,7 +203,7 @@ async fn complete(
     request: ReadRequest,
     held: Option<BudgetPermit>,
 ) -> Result<pb::ReadRequest, Refusal> {
-    Bounds::read(shared.config.max_queries, "entities").check(&request.list)?;
+    ListLimits::read(shared.config.max_queries, "entities").check(&request.list)?;
     if let Some(target) = &request.rest.target {
         shared.check_device(target.device_id)?;
     }
@@ -221,16 +221,16 @@ async fn run(
     out: &Out,
     permit: &AnswerPermit,
 ) -> Result<(), Status> {
-    let patience = shared.config.read_patience;
+    let timeout = shared.config.read_timeout;
     let mut answer = Answer {
-        reader: PacedSender::new(out, patience),
+        reader: PacedSender::new(out, timeout),
         shared,
         builder: ReadResponseBuilder::default(),
         permit,
         streams: options.streams,
     };
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
-    let read = reading::read(&shared.device, patience, queries, &mut answer).await;
+    let read = reading::read(&shared.device, timeout, queries, &mut answer).await;
     let (queries, refused) = read.map_err(|e| errors::status(&e))?;
     let is_large = request.entities.len() > OFFLOAD_ELEMENTS;
     let mut builder = std::mem::take(&mut answer.builder);

@@ -1,7 +1,7 @@
 //! The StreamChannel RPC: subscriptions of clients, and notifications to them.
 
 use super::{Shared, Stream};
-use crate::backlog::{self, RESERVED, Size};
+use crate::backlog::{self, RESERVED_PLACES, SizeClass};
 use crate::bfrt::clients::StreamId;
 use crate::bfrt::errors;
 use crate::device::lock;
@@ -27,7 +27,7 @@ pub fn open(
     shared: &Arc<Shared>,
     incoming: Streaming<pb::StreamMessageRequest>,
 ) -> Result<ReceiverStream<Outgoing>, Refusal> {
-    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED);
+    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_PLACES);
     let id = shared.next_stream();
     {
         let mut streams = lock(&shared.streams);
@@ -119,8 +119,8 @@ impl Shared {
                 update: Some(answer.clone()),
             };
             let size = match answer {
-                Answer::Digest(_) => Size::List,
-                _ => Size::Small,
+                Answer::Digest(_) => SizeClass::List,
+                _ => SizeClass::Small,
             };
             let has_room = !may_be_lost || backlog::has_room(&stream.out, size);
             if !has_room || stream.out.try_send(Ok(message)).is_err() {

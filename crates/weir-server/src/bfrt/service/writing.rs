@@ -20,7 +20,7 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{Chunking, Cost, DataPlane, Gone, Length, check_atomic_cost, gather_with};
-use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -338,7 +338,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         rest: request,
         list: updates,
     } = request;
-    Bounds::write(shared.config.max_updates).check(&updates)?;
+    ListLimits::write(shared.config.max_updates).check(&updates)?;
     let atomicity = Atomicity::try_from(request.atomicity)
         .map_err(|_| Refusal::malformed("there is no such atomicity; use CONTINUE_ON_ERROR or one of the others"))?;
     if let Some(target) = &request.target {

@@ -1,7 +1,7 @@
 //! The RPCs about forwarding pipeline configs.
 
 use super::{Shared, lock};
-use crate::decoding::{self, Bounds};
+use crate::decoding::{self, ListLimits};
 use crate::p4rt::arbitration::role_name;
 use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::refusal::Refusal;
@@ -35,7 +35,7 @@ async fn set_config(
         rest: request,
         list: config,
     } = request;
-    Bounds::program(MOST_PARTS, "parts of the config").check(&config)?;
+    ListLimits::program(MOST_PARTS, "parts of the config").check(&config)?;
     shared.check_device(request.device_id)?;
     let role = role_name(&request.role, request.role_id);
     let election = request.election_id;

@@ -1,7 +1,7 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
-use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
 use crate::device::Pipeline;
 use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
@@ -38,7 +38,7 @@ impl reading::Queries for Queries {
         self.entities.len()
     }
 
-    fn differ(&self) -> bool {
+    fn differ_between_replicas(&self) -> bool {
         self.differ
     }
 
@@ -95,7 +95,7 @@ pub fn read(
     permit: Option<BudgetPermit>,
 ) -> Result<ReceiverStream<Result<pb::ReadResponse, Status>>, Status> {
     let ReadRequest { rest: request, list } = request;
-    let checked = Bounds::read(shared.config.max_queries, "queries")
+    let checked = ListLimits::read(shared.config.max_queries, "queries")
         .check(&list)
         .and_then(|()| shared.check_device(request.device_id))
         .and_then(|()| lock(&shared.arbitration).scope(&request.role));
@@ -156,11 +156,11 @@ async fn run(
             chunk: shared.config.read_chunk,
         })
     };
-    let patience = shared.config.read_patience;
+    let timeout = shared.config.read_timeout;
     let mut answer = MessageSink {
-        reader: PacedSender::new(out, patience),
+        reader: PacedSender::new(out, timeout),
         chunk: shared.config.read_chunk,
     };
-    let (_, refused) = reading::read(&shared.device, patience, queries, &mut answer).await?;
+    let (_, refused) = reading::read(&shared.device, timeout, queries, &mut answer).await?;
     Ok(refused)
 }

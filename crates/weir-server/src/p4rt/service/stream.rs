@@ -1,7 +1,7 @@
 //! The StreamChannel RPC: what controllers say there.
 
 use super::{Shared, Stream, lock};
-use crate::backlog::{self, RESERVED, Size};
+use crate::backlog::{self, RESERVED_PLACES, SizeClass};
 use crate::p4rt::arbitration::{Notice, StreamId};
 use crate::p4rt::refusal::{Refusal, code};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn open(
     shared: &Arc<Shared>,
     incoming: Streaming<pb::StreamMessageRequest>,
 ) -> Result<ReceiverStream<Outgoing>, Refusal> {
-    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED);
+    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_PLACES);
     let id = shared.next_stream();
     let end = Arc::new(Notify::new());
     {
@@ -180,8 +180,8 @@ impl Session {
 /// Sends a message that may be lost. Whether it was sent.
 pub fn offer(shared: &Shared, out: &mpsc::Sender<Outgoing>, answer: Answer) -> bool {
     let size = match answer {
-        Answer::Digest(_) => Size::List,
-        _ => Size::Small,
+        Answer::Digest(_) => SizeClass::List,
+        _ => SizeClass::Small,
     };
     let message = pb::StreamMessageResponse { update: Some(answer) };
     let is_sent = backlog::has_room(out, size) && out.try_send(Ok(message)).is_ok();

@@ -3,7 +3,7 @@
 use super::{Shared, lock, notify};
 use crate::batches::BatchPermit;
 use crate::dataplane::{Chunking, Cost, Gone, Length, check_atomic_cost, gather_with};
-use crate::decoding::{self, Bounds, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
 use crate::device::{Pipeline, Pipelines};
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -130,7 +130,7 @@ async fn outcomes(
         rest: request,
         list: updates,
     } = request;
-    Bounds::write(shared.config.max_updates).check(&updates)?;
+    ListLimits::write(shared.config.max_updates).check(&updates)?;
     shared.check_device(request.device_id)?;
     shared.device.check_state()?;
     let role = role_name(&request.role, request.role_id);

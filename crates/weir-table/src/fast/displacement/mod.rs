@@ -1,8 +1,8 @@
 //! A displacement hash for few exact keys that fit one word together with their results. Each key
 //! has a slot of its own, so a lookup reads exactly one slot.
 //!
-//! A slot is an entry, see [`Packing`]. A hash selects a key's group, of four keys on average. The
-//! hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
+//! A slot is an entry, see [`Packing`]. A hash selects a key's *group*, of four keys on average.
+//! The hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
 //! displacements such that all keys of a group get free slots. If none does, it builds a new array
 //! with another seed, and places the largest groups first. So nothing is searched, and a key that
 //! is not in its slot is missing.
@@ -24,7 +24,7 @@ mod writer;
 
 pub(super) use writer::{Displacement, MAX_ENTRIES};
 
-use crate::fast::batch::{Batch, each, ones};
+use crate::fast::batch::{Batch, each_bit, ones};
 use crate::fast::hash::Seed;
 use crate::fast::packing::{Packing, step};
 use crate::fast::seqlock::SeqLock;
@@ -35,25 +35,30 @@ use stamps::Stamps;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// Most groups.
-const GROUPS: usize = 256;
-/// Most slots.
-const SLOTS: usize = 2048;
+/// The most groups of keys.
+const MAX_KEY_GROUPS: usize = 256;
+/// The most slots of an array.
+const MAX_SLOTS: usize = 2048;
 /// The hash is multiplied by this factor, with the displacement in its upper bits. So another
 /// displacement changes nearly all bits that are used, the highest most.
 const DISPLACEMENT_FACTOR: u64 = 0x0037_79b9;
+/// The bit of the factor at which the displacement begins.
 const DISPLACEMENT_SHIFT: u32 = 24;
 
+/// The hash table, shared by readers and the writer.
 #[derive(Debug)]
 struct Array {
+    /// The entries, see [`Packing`]; 0 where a slot is free.
     slots: Zeroed<AtomicU64>,
     /// With `idle_timeout`.
     stamps: Option<Stamps>,
-    /// The displacement of each group; allocated for [`GROUPS`].
+    /// The displacement of each group; allocated for [`MAX_KEY_GROUPS`].
     displacements: Zeroed<AtomicU8>,
+    /// The number of key groups in use.
     groups: u32,
     packing: Packing,
     seed: Seed,
+    /// Odd while the writer changes slots, so that optimistic lookups retry.
     seqlock: SeqLock,
     /// Counts moves of groups to other slots.
     moves: AtomicU64,
@@ -77,7 +82,7 @@ impl Array {
         Array {
             slots: Zeroed::new(slots),
             stamps: stamps.then(|| Stamps::new(slots)),
-            displacements: Zeroed::new(GROUPS),
+            displacements: Zeroed::new(MAX_KEY_GROUPS),
             groups,
             packing,
             seed: Seed::random(),
@@ -96,7 +101,7 @@ impl Array {
 
     /// The slot of a hash whose group has this displacement.
     #[inline(always)]
-    fn place(&self, hash: u64, displacement: u8) -> usize {
+    fn slot_of_hash(&self, hash: u64, displacement: u8) -> usize {
         let mixed =
             (hash & 0xffff_ffff).wrapping_mul(u64::from(displacement) << DISPLACEMENT_SHIFT | DISPLACEMENT_FACTOR);
         scale(mixed >> 16, self.slots.len() as u64)
@@ -104,15 +109,16 @@ impl Array {
 
     /// The slot of a key.
     #[inline(always)]
-    fn place_of(&self, key: u64) -> usize {
+    fn slot_of_key(&self, key: u64) -> usize {
         let hash = self.seed.hash_word(key);
-        self.place(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
+        self.slot_of_hash(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
     }
 
+    /// Stamps a slot that was hit, with `idle_timeout`.
     #[inline(always)]
-    fn stamp_hit(&self, place: usize, step: u32) {
+    fn stamp_hit(&self, slot_index: usize, step: u32) {
         if let Some(stamps) = &self.stamps {
-            stamps.record_hit(place, step);
+            stamps.record_hit(slot_index, step);
         }
     }
 
@@ -121,10 +127,10 @@ impl Array {
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
         loop {
             let moves = self.moves.load(Ordering::Acquire);
-            let place = self.place_of(key);
-            let slot = self.slots[place].load(Ordering::Acquire);
+            let slot_index = self.slot_of_key(key);
+            let slot = self.slots[slot_index].load(Ordering::Acquire);
             if slot & significant == needle {
-                return Some((slot, place));
+                return Some((slot, slot_index));
             }
             fence(Ordering::Acquire);
             if self.moves.load(Ordering::Relaxed) == moves {
@@ -156,11 +162,12 @@ impl Array {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_simd(batch) };
         }
-        self.one_by_one(*batch)
+        self.lookup_scalar(*batch)
     }
 
+    /// [`Array::optimistic`] without SIMD.
     #[inline(always)]
-    fn one_by_one(&self, batch: Batch<'_>) -> u64 {
+    fn lookup_scalar(&self, batch: Batch<'_>) -> u64 {
         if let Some(queue) = batch.queue {
             queue.prefetch_all();
         }
@@ -169,17 +176,17 @@ impl Array {
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
         let now = step(batch.now) as u32;
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
-            let place = self.place_of(key);
-            let value = self.slots[place].load(Ordering::Relaxed);
+            let slot_index = self.slot_of_key(key);
+            let value = self.slots[slot_index].load(Ordering::Relaxed);
             let hit = value & significant == packing.needle(key);
             hits |= bit & ones(hit);
             // SAFETY: only active slots, and word 0 of results always exists.
             unsafe { batch.set_result(0, slot, if hit { packing.head(value) } else { default }) };
             if hit {
-                self.stamp_hit(place, now);
+                self.stamp_hit(slot_index, now);
             }
         });
         hits
@@ -194,14 +201,14 @@ impl Array {
         }
         let now = step(batch.now) as u32;
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             match self.find(unsafe { batch.key(0, slot) }) {
-                Some((value, place)) => {
+                Some((value, slot_index)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
                     unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                    self.stamp_hit(place, now);
+                    self.stamp_hit(slot_index, now);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
                 None => unsafe { batch.write_result(slot, batch.default) },
@@ -212,6 +219,7 @@ impl Array {
 }
 
 impl DisplacementView {
+    /// Whether lookups use AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
     pub(super) fn uses_simd(&self) -> bool {

@@ -2,7 +2,7 @@
 //! are held in four registers, so a lookup's only memory access is the slot itself.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::displacement::{Array, DISPLACEMENT_FACTOR, DISPLACEMENT_SHIFT};
 use crate::fast::hash::Seed;
 use crate::fast::packing::step;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The constants that all groups of keys share, in registers.
 struct Constants {
     seed: Seed,
-    groups: __m512i,
+    key_groups: __m512i,
     slots: __m512i,
     first_slot: __m512i,
     entries: PackedSlots,
@@ -39,19 +39,19 @@ impl Array {
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
         let constants = Constants {
             seed: self.seed,
-            groups: word(self.groups.into()),
+            key_groups: word(self.groups.into()),
             slots: word(self.slots.len() as u64),
             first_slot: word(self.slots.as_ptr().expose_provenance() as u64),
             entries: PackedSlots::new(self.packing, default),
         };
         let displacements = Bytes::of(&self.displacements);
         let found = match &self.stamps {
-            None if batch.active == u64::MAX => groups::<true>(batch, &constants, displacements, None),
-            None => groups::<false>(batch, &constants, displacements, None),
+            None if batch.active == u64::MAX => lookup_groups::<true>(batch, &constants, displacements, None),
+            None => lookup_groups::<false>(batch, &constants, displacements, None),
             Some(stamps) if batch.active == u64::MAX => {
-                groups::<true>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh())))
+                lookup_groups::<true>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh())))
             }
-            Some(stamps) => groups::<false>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh()))),
+            Some(stamps) => lookup_groups::<false>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh()))),
         };
         if found.stale != 0 {
             self.stamp_all(batch, found.stale);
@@ -63,12 +63,12 @@ impl Array {
     #[inline(never)]
     fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
         let now = step(batch.now) as u32;
-        each(hit, |slot, _| {
+        each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             // It may have moved or been removed since.
-            if let Some((_, place)) = self.find(key) {
-                self.stamp_hit(place, now);
+            if let Some((_, slot_index)) = self.find(key) {
+                self.stamp_hit(slot_index, now);
             }
         });
     }
@@ -79,7 +79,7 @@ impl Array {
 /// was hit in this step already, in tables with `idle_timeout`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-fn groups<const ALL: bool>(
+fn lookup_groups<const ALL: bool>(
     batch: &Batch<'_>,
     constants: &Constants,
     displacements: Bytes,
@@ -96,14 +96,17 @@ fn groups<const ALL: bool>(
         }
         if active != 0 {
             // SAFETY: keys have a word, and these are active slots of the group.
-            let places = constants.places(unsafe { batch.load_keys(0, group, active) }, displacements);
+            let slot_indices = constants.slots_of_keys(unsafe { batch.load_keys(0, group, active) }, displacements);
             addresses.set(
                 group,
-                _mm512_add_epi64(_mm512_slli_epi64::<3>(places), constants.first_slot),
+                _mm512_add_epi64(_mm512_slli_epi64::<3>(slot_indices), constants.first_slot),
             );
             if let Some(fresh) = &fresh {
-                let bits = fresh.at(_mm512_srli_epi64::<3>(places));
-                let bit = _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_and_si512(places, _mm512_set1_epi64(7)));
+                let bits = fresh.at(_mm512_srli_epi64::<3>(slot_indices));
+                let bit = _mm512_sllv_epi64(
+                    _mm512_set1_epi64(1),
+                    _mm512_and_si512(slot_indices, _mm512_set1_epi64(7)),
+                );
                 found.stale |= u64::from(_mm512_testn_epi64_mask(bits, bit)) << (LANES * group);
             }
         }
@@ -132,14 +135,14 @@ fn groups<const ALL: bool>(
 }
 
 impl Constants {
-    /// The slot numbers of keys, computed like [`Array::place_of`].
+    /// The slot numbers of keys, computed like [`Array::slot_of_key`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn places(&self, keys: __m512i, displacements: Bytes) -> __m512i {
+    fn slots_of_keys(&self, keys: __m512i, displacements: Bytes) -> __m512i {
         let hash = hash(self.seed, keys);
-        let groups = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.groups));
+        let key_groups = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.key_groups));
         let factors = _mm512_or_si512(
-            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.at(groups)),
+            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.at(key_groups)),
             _mm512_set1_epi64(DISPLACEMENT_FACTOR as i64),
         );
         let mixed = _mm512_mul_epu32(hash, factors);
@@ -148,6 +151,7 @@ impl Constants {
 }
 
 impl Bytes {
+    /// Loads the first 256 bytes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn of(bytes: &[AtomicU8]) -> Self {

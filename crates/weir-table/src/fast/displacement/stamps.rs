@@ -1,6 +1,6 @@
 //! The times of last hits, per slot of a displacement hash.
 
-use crate::fast::displacement::SLOTS;
+use crate::fast::displacement::MAX_SLOTS;
 use crate::fast::packing::{Newest, stamp_step};
 use crate::fast::zeroed::Zeroed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// already, so that most hits need no store.
 #[derive(Debug)]
 pub(super) struct Stamps {
+    /// The step of each slot's last hit, modulo 2^32.
     times: Zeroed<AtomicU32>,
-    /// A bit per slot; allocated for [`SLOTS`].
+    /// A bit per slot; allocated for [`MAX_SLOTS`].
     fresh: Zeroed<AtomicU8>,
     /// The step to which `fresh` refers.
     step: AtomicU64,
+    /// The newest step observed, which completes `times`.
     newest: Newest,
 }
 
@@ -21,7 +23,7 @@ impl Stamps {
     pub(super) fn new(slots: usize) -> Self {
         Stamps {
             times: Zeroed::new(slots),
-            fresh: Zeroed::new(SLOTS / 8),
+            fresh: Zeroed::new(MAX_SLOTS / 8),
             step: AtomicU64::new(0),
             newest: Newest::default(),
         }
@@ -45,6 +47,7 @@ impl Stamps {
         }
     }
 
+    /// Begins a new step: no slot was hit in it yet.
     #[cold]
     fn begin_step(&self, step: u64) {
         self.newest.observe(step);

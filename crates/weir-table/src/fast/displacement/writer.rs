@@ -2,7 +2,7 @@
 //! array.
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::displacement::{Array, DisplacementView, GROUPS, SLOTS};
+use crate::fast::displacement::{Array, DisplacementView, MAX_KEY_GROUPS, MAX_SLOTS};
 use crate::fast::head::INDIRECT;
 use crate::fast::packing::{Packing, step};
 use crate::fast::rule::Rule;
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 /// Most entries: half the number of slots. Beyond that, displacements with free slots for all keys
 /// of a group become rare.
-pub(in crate::fast) const MAX_ENTRIES: usize = SLOTS / 2;
+pub(in crate::fast) const MAX_ENTRIES: usize = MAX_SLOTS / 2;
 /// Highest load of an array that can still grow, in eighths of its slots.
 const MAX_LOAD: usize = 5;
 /// Attempts to move another group out of the way.
@@ -58,6 +58,7 @@ impl Displacement {
         }
     }
 
+    /// The layout of slots.
     pub(in crate::fast) fn packing(&self) -> Packing {
         self.array.packing
     }
@@ -110,7 +111,7 @@ impl Displacement {
             return Some(item.stamp);
         };
         let found = self.array.find(key);
-        Some(found.map_or(item.stamp, |(_, place)| stamps.get(place)))
+        Some(found.map_or(item.stamp, |(_, slot_index)| stamps.get(slot_index)))
     }
 
     /// All entries: key, slot, handle and last hit.
@@ -126,7 +127,7 @@ impl Displacement {
     }
 
     /// Inserts an entry, unless it is left out. True: readers need the new view.
-    pub(in crate::fast) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(in crate::fast) fn insert_rule(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         if Self::is_left_out(result) {
             return false;
         }
@@ -148,8 +149,8 @@ impl Displacement {
             return true;
         }
         if old.is_some() {
-            let place = self.array.place_of(key);
-            self.under_seqlock(|this| this.write(place, item));
+            let slot_index = self.array.slot_of_key(key);
+            self.under_seqlock(|this| this.write(slot_index, item));
             return false;
         }
         if self.items.len() * 8 <= self.array.slots.len() * MAX_LOAD && self.add(key, item).is_ok() {
@@ -160,7 +161,7 @@ impl Displacement {
     }
 
     /// Removes an entry. True: readers need the new view.
-    pub(in crate::fast) fn take(&mut self, rule: &Rule) -> bool {
+    pub(in crate::fast) fn remove_rule(&mut self, rule: &Rule) -> bool {
         let key = rule.value[0];
         if self.items.get(&key).is_none_or(|item| item.handle != rule.handle) {
             return false;
@@ -172,8 +173,8 @@ impl Displacement {
         if self.deferred {
             return true;
         }
-        let place = self.array.place_of(key);
-        self.under_seqlock(|this| this.array.slots[place].store(0, Ordering::Release));
+        let slot_index = self.array.slot_of_key(key);
+        self.under_seqlock(|this| this.array.slots[slot_index].store(0, Ordering::Release));
         let group = self.array.group(self.array.seed.hash_word(key));
         self.groups[group].retain(|k| *k != key);
         false
@@ -186,27 +187,28 @@ impl Displacement {
         self.array.seqlock.write_end();
     }
 
-    fn write(&self, place: usize, item: Item) {
+    /// Writes a slot: its stamp first, then the entry.
+    fn write(&self, slot_index: usize, item: Item) {
         if let Some(stamps) = &self.array.stamps {
-            stamps.set(place, item.stamp);
+            stamps.set(slot_index, item.stamp);
         }
-        self.array.slots[place].store(item.slot, Ordering::Release);
+        self.array.slots[slot_index].store(item.slot, Ordering::Release);
     }
 
     /// Inserts a new key, and moves the other keys of its group if necessary.
     fn add(&mut self, key: u64, item: Item) -> Result<(), Full> {
         let array = &self.array;
         let group = array.group(array.seed.hash_word(key));
-        let place = array.place_of(key);
-        if array.slots[place].load(Ordering::Relaxed) == 0 {
-            self.under_seqlock(|this| this.write(place, item));
+        let slot_index = array.slot_of_key(key);
+        if array.slots[slot_index].load(Ordering::Relaxed) == 0 {
+            self.under_seqlock(|this| this.write(slot_index, item));
         } else {
             let mut keys = self.groups[group].clone();
             let existing = keys.len();
             keys.push(key);
             let found = self.find_displacement(&keys).or_else(|| self.evict_group(group, &keys));
-            let (displacement, places) = found.ok_or(Full)?;
-            self.move_group(group, &keys, existing, displacement, &places);
+            let (displacement, slot_indices) = found.ok_or(Full)?;
+            self.move_group(group, &keys, existing, displacement, &slot_indices);
         }
         self.groups[group].push(key);
         Ok(())
@@ -214,19 +216,19 @@ impl Displacement {
 
     /// Moves the keys of a group to the free slots that `displacement` gives them. The first
     /// `existing` keys are in the array already.
-    fn move_group(&self, group: usize, keys: &[u64], existing: usize, displacement: u8, places: &[usize]) {
-        let from: Vec<usize> = keys[..existing].iter().map(|k| self.array.place_of(*k)).collect();
+    fn move_group(&self, group: usize, keys: &[u64], existing: usize, displacement: u8, slot_indices: &[usize]) {
+        let from: Vec<usize> = keys[..existing].iter().map(|k| self.array.slot_of_key(*k)).collect();
         self.under_seqlock(|this| {
-            for (key, place) in keys.iter().zip(places) {
+            for (key, slot_index) in keys.iter().zip(slot_indices) {
                 if let (Some(item), Some(stamp)) = (this.items.get(key), this.time(*key)) {
-                    this.write(*place, Item { stamp, ..*item });
+                    this.write(*slot_index, Item { stamp, ..*item });
                 }
             }
             // All keys are in both places now. A reader that misses one in its old slot retries.
             this.array.displacements[group].store(displacement, Ordering::Release);
             this.array.moves.fetch_add(1, Ordering::Release);
-            for place in &from {
-                this.array.slots[*place].store(0, Ordering::Release);
+            for slot_index in &from {
+                this.array.slots[*slot_index].store(0, Ordering::Release);
             }
         });
     }
@@ -235,27 +237,30 @@ impl Displacement {
     /// is the only one in the way of some displacement.
     fn evict_group(&self, group: usize, keys: &[u64]) -> Option<(u8, Vec<usize>)> {
         let array = &self.array;
-        let owner = |place: &usize| {
-            let slot = array.slots[*place].load(Ordering::Relaxed);
+        let owner = |slot_index: &usize| {
+            let slot = array.slots[*slot_index].load(Ordering::Relaxed);
             (slot != 0).then(|| array.group(array.seed.hash_word(array.packing.key(slot))))
         };
         let mut tried = 0;
         (0..=u8::MAX).find_map(|displacement| {
-            let places: Vec<usize> = keys
+            let slot_indices: Vec<usize> = keys
                 .iter()
-                .map(|k| array.place(array.seed.hash_word(*k), displacement))
+                .map(|k| array.slot_of_hash(array.seed.hash_word(*k), displacement))
                 .collect();
-            let distinct = places.iter().enumerate().all(|(i, p)| !places[..i].contains(p));
-            let mut owners = places.iter().filter_map(owner);
+            let distinct = slot_indices
+                .iter()
+                .enumerate()
+                .all(|(i, p)| !slot_indices[..i].contains(p));
+            let mut owners = slot_indices.iter().filter_map(owner);
             let other = owners.next()?;
             if !distinct || other == group || owners.any(|o| o != other) || tried == MAX_EVICTIONS {
                 return None;
             }
             tried += 1;
             let others = &self.groups[other];
-            let (to, others_places) = self.find_displacement_avoiding(others, &places)?;
-            self.move_group(other, others, others.len(), to, &others_places);
-            Some((displacement, places))
+            let (to, slots_of_other) = self.find_displacement_avoiding(others, &slot_indices)?;
+            self.move_group(other, others, others.len(), to, &slots_of_other);
+            Some((displacement, slot_indices))
         })
     }
 
@@ -268,18 +273,20 @@ impl Displacement {
     fn find_displacement_avoiding(&self, keys: &[u64], taken: &[usize]) -> Option<(u8, Vec<usize>)> {
         let array = &self.array;
         let hashes: Vec<u64> = keys.iter().map(|k| array.seed.hash_word(*k)).collect();
-        let mut places = Vec::with_capacity(hashes.len());
+        let mut slot_indices = Vec::with_capacity(hashes.len());
         (0..=u8::MAX).find_map(|displacement| {
-            places.clear();
+            slot_indices.clear();
             for hash in &hashes {
-                let place = array.place(*hash, displacement);
-                if array.slots[place].load(Ordering::Relaxed) != 0 || places.contains(&place) || taken.contains(&place)
+                let slot_index = array.slot_of_hash(*hash, displacement);
+                if array.slots[slot_index].load(Ordering::Relaxed) != 0
+                    || slot_indices.contains(&slot_index)
+                    || taken.contains(&slot_index)
                 {
                     return None;
                 }
-                places.push(place);
+                slot_indices.push(slot_index);
             }
-            Some((displacement, std::mem::take(&mut places)))
+            Some((displacement, std::mem::take(&mut slot_indices)))
         })
     }
 
@@ -291,10 +298,10 @@ impl Displacement {
             }
         }
         let newest = self.array.stamps.as_ref().map(|s| s.newest());
-        let mut slots = (self.items.len() * 5 / 2).clamp(MIN_SLOTS, SLOTS);
+        let mut slots = (self.items.len() * 5 / 2).clamp(MIN_SLOTS, MAX_SLOTS);
         // A failure is very unlikely.
         while self.fill(slots).is_err() {
-            slots = (slots + slots / 8).min(SLOTS);
+            slots = (slots + slots / 8).min(MAX_SLOTS);
         }
         if let (Some(stamps), Some(newest)) = (&self.array.stamps, newest) {
             stamps.observe(newest);
@@ -303,7 +310,7 @@ impl Displacement {
 
     /// Builds an array of `slots` slots from the items, the largest groups first.
     fn fill(&mut self, slots: usize) -> Result<(), Full> {
-        let groups = slots.div_ceil(2 * KEYS_PER_GROUP).min(GROUPS);
+        let groups = slots.div_ceil(2 * KEYS_PER_GROUP).min(MAX_KEY_GROUPS);
         let array = Array::new(self.array.packing, slots, groups as u32, self.keys.is_some());
         self.array = Arc::new(array);
         self.groups = vec![Vec::new(); groups];
@@ -314,10 +321,10 @@ impl Displacement {
         order.sort_unstable_by_key(|g| std::cmp::Reverse(self.groups[*g].len()));
         for group in order {
             let keys = &self.groups[group];
-            let (displacement, places) = self.find_displacement(keys).ok_or(Full)?;
-            for (key, place) in keys.iter().zip(places) {
+            let (displacement, slot_indices) = self.find_displacement(keys).ok_or(Full)?;
+            for (key, slot_index) in keys.iter().zip(slot_indices) {
                 if let Some(item) = self.items.get(key) {
-                    self.write(place, *item);
+                    self.write(slot_index, *item);
                 }
             }
             self.array.displacements[group].store(displacement, Ordering::Release);
@@ -342,14 +349,14 @@ mod tests {
         let taken = array.slots.iter().filter(|s| s.load(Ordering::Relaxed) != 0).count();
         assert_eq!((table.len(), taken), (keys.clone().count(), keys.clone().count()));
         for key in keys {
-            let slot = array.slots[array.place_of(key)].load(Ordering::Relaxed);
+            let slot = array.slots[array.slot_of_key(key)].load(Ordering::Relaxed);
             assert_eq!(slot, key << 10 | 0x155 << 1 | 1);
             assert_eq!(table.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
         }
     }
 
-    fn put(table: &mut Displacement, key: u64) -> bool {
-        table.put(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS)
+    fn insert(table: &mut Displacement, key: u64) -> bool {
+        table.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS)
     }
 
     #[test]
@@ -358,7 +365,7 @@ mod tests {
             let mut table = table();
             table.defer();
             for key in 0..count {
-                put(&mut table, key);
+                insert(&mut table, key);
             }
             table.view();
             check(&table, 0..count);
@@ -377,7 +384,7 @@ mod tests {
         };
         let mut rebuilt = 0;
         for key in 0..most {
-            rebuilt += u32::from(put(&mut table, key));
+            rebuilt += u32::from(insert(&mut table, key));
         }
         check(&table, 0..most);
         // Mostly as it grows.
@@ -387,18 +394,18 @@ mod tests {
         );
         let mut rebuilt = 0;
         for key in 0..gone {
-            table.take(&rule(key));
-            rebuilt += u64::from(put(&mut table, key + most));
+            table.remove_rule(&rule(key));
+            rebuilt += u64::from(insert(&mut table, key + most));
         }
         assert!(rebuilt < 5 + gone / 50, "a new array for {rebuilt} of {gone}");
         check(&table, gone..gone + most);
-        assert!(table.array.slots.len() <= SLOTS);
+        assert!(table.array.slots.len() <= MAX_SLOTS);
     }
 
     #[test]
     fn entries_of_members_are_left_out() {
         let mut table = table();
-        assert!(!table.put(&rule(1), &[INDIRECT], 0));
+        assert!(!table.insert_rule(&rule(1), &[INDIRECT], 0));
         assert_eq!(table.len(), 0);
     }
 }

@@ -9,9 +9,11 @@ use std::sync::atomic::Ordering;
 
 /// The lowest bit of the version, set while the slot is written.
 pub(super) const WRITING: u64 = 1 << 50;
+/// The bits of the version in a head.
 pub(super) const VERSION: u64 = OVERFLOW - WRITING;
 /// In the head of a bucket's first slot: a key with this first bucket is or was in its second one.
 pub(super) const OVERFLOW: u64 = 1 << 63;
+/// The bits of the result's head word in a head.
 pub(super) const RESULT: u64 = WRITING - 1;
 
 /// A cache line of slots. A slot has a key and a head: the head word of the result, without [`HIT`]
@@ -24,10 +26,13 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
     /// Whether slots have room for a stamp; stamps are in an array of their own otherwise.
     const HAS_STAMPS: bool;
 
+    /// The head of a slot.
     fn head(&self, slot: usize) -> &AtomicU64;
+    /// The key of a slot.
     fn key(&self, slot: usize) -> &AtomicU64;
     /// The second word of the result, if there is one.
     fn data(&self, slot: usize) -> Option<&AtomicU64>;
+    /// The stamp of a slot, if buckets have stamps.
     fn stamp(&self, slot: usize) -> Option<&AtomicU64>;
 
     /// The buckets as [`Two`], if that is their type.
@@ -70,9 +75,13 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
 
 /// The result of a look at one bucket.
 pub(in crate::fast) struct Probe {
+    /// Whether the key is there.
     pub(super) hit: bool,
+    /// The head word of the result; unspecified for a miss.
     pub(super) head: u64,
+    /// The second word of the result, or 0; unspecified for a miss.
     pub(super) data: u64,
+    /// The position in the bucket; 0 for a miss.
     pub(super) slot: usize,
     /// The key may be in its second bucket, if this is its first.
     pub(super) overflow: bool,
@@ -184,6 +193,7 @@ impl Bucket for Four {
 #[repr(C, align(64))]
 pub(in crate::fast) struct Two([Slot; 2]);
 
+/// A slot of [`Two`].
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {

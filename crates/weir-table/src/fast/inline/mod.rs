@@ -23,7 +23,7 @@ pub(super) use bucket::Avx2;
 pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::cuckoo::{self, SlotIndex};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
@@ -39,17 +39,20 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// The hash table, shared by readers and the writer.
 #[derive(Debug)]
 struct Array<B: Bucket> {
     buckets: Zeroed<B>,
     /// Last hits of slots, with `idle_timeout`, if buckets have no room for them.
     stamps: Option<Zeroed<AtomicU64>>,
+    /// The number of buckets minus one; the number is a power of two.
     mask: usize,
     seed: Seed,
     /// The key in free slots: 0, but this one in the two buckets of the key 0.
     free_key: u64,
     /// Counts keys that moved from a bucket to the other.
     moves: AtomicU64,
+    /// Odd while the writer changes any slot, so that optimistic lookups retry.
     seqlock: SeqLock,
     /// The processor has AVX-512. It is used for buckets of two.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -101,6 +104,7 @@ impl<B: Bucket> Array<B> {
         if of_zero { self.free_key } else { 0 }
     }
 
+    /// A bucket; the number is taken modulo the count.
     #[inline(always)]
     fn bucket(&self, number: usize) -> &B {
         debug_assert!(number <= self.mask);
@@ -165,6 +169,7 @@ impl<B: Bucket> Array<B> {
         self.contended::<DATA, STAMP>(*batch)
     }
 
+    /// Whether buckets exceed the near caches, so that a prefetch pays.
     fn needs_prefetch(&self) -> bool {
         self.buckets.bytes() > PREFETCH_MIN_BYTES
     }
@@ -179,18 +184,19 @@ impl<B: Bucket> Array<B> {
                 *number = first(seed.hash_word(*key), mask) as u32;
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 numbers[slot & (SLOTS - 1)] = first(seed.hash_word(keys[slot]), mask) as u32;
             });
         }
         numbers
     }
 
+    /// Prefetches the buckets with these numbers, and their stamps.
     #[inline(always)]
     fn prefetch_buckets<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
         let buckets = self.buckets.as_slice().as_ptr();
         let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
-        each_of::<DENSE>(active, |slot, _| {
+        each_slot::<DENSE>(active, |slot, _| {
             let number = numbers[slot & (SLOTS - 1)] as usize;
             prefetch(buckets.wrapping_add(number));
             if STAMP && let Some(stamps) = stamps {
@@ -220,21 +226,21 @@ impl<B: Bucket> Array<B> {
         if self.needs_prefetch() && !batch.is_prefetched {
             self.prefetch_buckets::<DENSE, STAMP>(active, &numbers);
         }
-        let mut places = [0u8; SLOTS];
+        let mut positions = [0u8; SLOTS];
         let mut hits = 0;
-        each_of::<DENSE>(active, |slot, bit| {
+        each_slot::<DENSE>(active, |slot, bit| {
             // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
             let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             let hit = unsafe {
-                let (hit, place) = bucket.find::<C>(batch.key(0, slot));
-                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
-                if DATA && let Some(data) = bucket.data(place) {
+                let (hit, position) = bucket.find::<C>(batch.key(0, slot));
+                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(position) {
                     batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
                 if STAMP {
-                    places[slot & (SLOTS - 1)] = place as u8;
+                    positions[slot & (SLOTS - 1)] = position as u8;
                 }
                 hit
             };
@@ -249,15 +255,15 @@ impl<B: Bucket> Array<B> {
         }
         if hits != active {
             // SAFETY: only active slots, and the default's length was checked.
-            each(active & !hits, |slot, _| unsafe {
+            each_bit(active & !hits, |slot, _| unsafe {
                 batch.write_result(slot, batch.default)
             });
-            self.in_second::<DATA>(batch, active & !hits, &mut numbers, &mut places, &mut hits);
+            self.search_second::<DATA>(batch, active & !hits, &mut numbers, &mut positions, &mut hits);
         }
         if STAMP {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 let slot = slot & (SLOTS - 1);
-                self.stamp_hit(numbers[slot] as usize, places[slot].into(), batch.now);
+                self.stamp_hit(numbers[slot] as usize, positions[slot].into(), batch.now);
             });
         }
         hits
@@ -265,40 +271,40 @@ impl<B: Bucket> Array<B> {
 
     /// Looks up the keys that missed in their first bucket.
     #[inline(always)]
-    fn in_second<const DATA: bool>(
+    fn search_second<const DATA: bool>(
         &self,
         batch: Batch<'_>,
         missed: u64,
         numbers: &mut [u32; SLOTS],
-        places: &mut [u8; SLOTS],
+        positions: &mut [u8; SLOTS],
         hits: &mut u64,
     ) {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
+        each_bit(missed, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
             second_mask |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
         });
-        each(second_mask, |slot, _| {
+        each_bit(second_mask, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
             let number = second(hash, self.mask);
             numbers[slot & (SLOTS - 1)] = number as u32;
             prefetch(self.bucket(number));
         });
-        each(second_mask, |slot, bit| {
+        each_bit(second_mask, |slot, bit| {
             let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             unsafe {
-                let (hit, place) = bucket.find::<Portable>(batch.key(0, slot));
+                let (hit, position) = bucket.find::<Portable>(batch.key(0, slot));
                 if !hit {
                     return;
                 }
-                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
-                if DATA && let Some(data) = bucket.data(place) {
+                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                if DATA && let Some(data) = bucket.data(position) {
                     batch.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
-                places[slot & (SLOTS - 1)] = place as u8;
+                positions[slot & (SLOTS - 1)] = position as u8;
             }
             *hits |= bit;
         });
@@ -345,7 +351,7 @@ impl<B: Bucket> Array<B> {
         let (mut hits, mut second_mask, mut torn) = (0, 0, 0);
         let (seed, mask) = (self.seed, self.mask);
         let buckets = self.buckets.as_slice();
-        each(slots, |slot, bit| {
+        each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = which(seed.hash_word(key), mask) & mask;
@@ -374,7 +380,7 @@ impl<B: Bucket> Array<B> {
     /// Looks slots up one by one, retrying each until it is consistent.
     #[cold]
     fn retry_each<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
-        each(slots, |slot, bit| {
+        each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, word 0 always exists, and word 1 of results does if
             // `DATA`.
             let key = unsafe { batch.key(0, slot) };
@@ -438,6 +444,7 @@ pub(super) struct Inline<B: Bucket> {
 /// The contents of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Item {
+    /// The head word of the result, with [`HIT`] unless the slot is free.
     head: u64,
     key: u64,
     data: u64,
@@ -447,10 +454,10 @@ struct Item {
 /// The array could not take a write: build a new one.
 struct WriteFailed;
 
-/// Up to [`FEW`] entries may take up to [`FEW_BUCKETS`] buckets, so that all are in their first
-/// ones.
-const FEW: usize = 128;
-const FEW_BUCKETS: usize = 1024;
+/// Tables of up to this many entries grow until every key is in its first bucket.
+const FEW_ENTRIES: usize = 128;
+/// The most buckets to which they grow for that.
+const MAX_BUCKETS_OF_FEW: usize = 1024;
 
 impl<B: Bucket> Inline<B> {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
@@ -477,41 +484,45 @@ impl<B: Bucket> Inline<B> {
     }
 
     pub(super) fn stamp(&self, handle: u32) -> Option<u64> {
-        let place = self.place(*self.handles.as_ref()?.get(&handle)?)?;
-        Some(self.stamp_at(place))
+        let slot_index = self.find_slot(*self.handles.as_ref()?.get(&handle)?)?;
+        Some(self.stamp_at(slot_index))
     }
 
+    /// The last hit of a slot; 0 without stamps.
     fn stamp_at(&self, (bucket, slot): SlotIndex) -> u64 {
         let stamp = self.array.stamp(bucket, slot);
         stamp.map_or(0, |s| s.load(Ordering::Relaxed))
     }
 
+    /// The head of a slot.
     fn head(&self, (bucket, slot): SlotIndex) -> &AtomicU64 {
         self.array.bucket(bucket).head(slot)
     }
 
-    fn read(&self, place: SlotIndex) -> Option<Item> {
-        read(&self.array, place)
+    /// The contents of a slot, unless it is free.
+    fn read(&self, slot_index: SlotIndex) -> Option<Item> {
+        read(&self.array, slot_index)
     }
 
     /// Writes a slot, so that readers see all of it or nothing.
-    fn write(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
+    fn write(&self, slot_index: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         self.array.seqlock.write_begin();
-        let written = self.write_slot(place, item);
+        let written = self.write_slot(slot_index, item);
         self.array.seqlock.write_end();
         written
     }
 
-    fn write_slot(&self, place: SlotIndex, item: Item) -> Result<(), WriteFailed> {
+    /// [`Inline::write`] without the array's seqlock.
+    fn write_slot(&self, slot_index: SlotIndex, item: Item) -> Result<(), WriteFailed> {
         if item.head & HIT != 0 {
             let home = first(self.array.seed.hash_word(item.key), self.array.mask);
-            if home != place.0 {
+            if home != slot_index.0 {
                 let head = self.head((home, 0));
                 head.store(head.load(Ordering::Relaxed) | OVERFLOW, Ordering::Release);
             }
         }
-        let bucket = self.array.bucket(place.0);
-        let slot = bucket.head(place.1);
+        let bucket = self.array.bucket(slot_index.0);
+        let slot = bucket.head(slot_index.1);
         let head = slot.load(Ordering::Relaxed);
         let (version, overflow) = (head & VERSION, head & OVERFLOW);
         let next = version + 2 * WRITING;
@@ -521,32 +532,34 @@ impl<B: Bucket> Inline<B> {
         }
         slot.store(version | overflow | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
-        bucket.key(place.1).store(item.key, Ordering::Relaxed);
-        if let Some(data) = bucket.data(place.1) {
+        bucket.key(slot_index.1).store(item.key, Ordering::Relaxed);
+        if let Some(data) = bucket.data(slot_index.1) {
             data.store(item.data, Ordering::Relaxed);
         }
-        if let Some(stamp) = self.array.stamp(place.0, place.1) {
+        if let Some(stamp) = self.array.stamp(slot_index.0, slot_index.1) {
             stamp.store(item.stamp, Ordering::Relaxed);
         }
         slot.store(next | overflow | item.head, Ordering::Release);
         Ok(())
     }
 
+    /// The home buckets of a key.
     fn homes(&self, key: u64) -> [usize; 2] {
         let hash = self.array.seed.hash_word(key);
         [first(hash, self.array.mask), second(hash, self.array.mask)]
     }
 
-    fn place(&self, key: u64) -> Option<SlotIndex> {
-        let mut places = self
+    /// The slot of a key.
+    fn find_slot(&self, key: u64) -> Option<SlotIndex> {
+        let mut slot_indices = self
             .homes(key)
             .into_iter()
             .flat_map(|b| (0..B::SLOTS).map(move |s| (b, s)));
-        places.find(|p| self.read(*p).is_some_and(|i| i.key == key))
+        slot_indices.find(|p| self.read(*p).is_some_and(|i| i.key == key))
     }
 
     /// Inserts an entry. True: readers need the new view.
-    pub(super) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let item = Item {
             head: result[0],
             key: rule.value[0],
@@ -556,13 +569,13 @@ impl<B: Bucket> Inline<B> {
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, item.key);
         }
-        if let Some(place) = self.place(item.key) {
-            let stamp = self.stamp_at(place).max(stamp);
-            if self.write(place, Item { stamp, ..item }).is_ok() {
+        if let Some(slot_index) = self.find_slot(item.key) {
+            let stamp = self.stamp_at(slot_index).max(stamp);
+            if self.write(slot_index, Item { stamp, ..item }).is_ok() {
                 return false;
             }
             self.rebuild(self.array.mask + 1);
-            self.put(rule, result, stamp);
+            self.insert_rule(rule, result, stamp);
             return true;
         }
         self.entries += 1;
@@ -582,60 +595,62 @@ impl<B: Bucket> Inline<B> {
     /// unpredictable branch. True: readers need the new view.
     fn grow_until_no_overflow(&mut self) -> bool {
         let mut rebuilt = false;
-        while self.entries <= FEW && self.array.mask < FEW_BUCKETS && self.overflows() {
+        while self.entries <= FEW_ENTRIES && self.array.mask < MAX_BUCKETS_OF_FEW && self.overflows() {
             self.rebuild((self.array.mask + 1) * 2);
             rebuilt = true;
         }
         rebuilt
     }
 
+    /// Whether any key is, or was, in its second bucket.
     fn overflows(&self) -> bool {
         (0..=self.array.mask).any(|bucket| self.head((bucket, 0)).load(Ordering::Relaxed) & OVERFLOW != 0)
     }
 
     /// Removes an entry. True: readers need the new view.
-    pub(super) fn take(&mut self, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, rule: &Rule) -> bool {
         let key = rule.value[0];
-        let Some(place) = self.place(key) else {
+        let Some(slot_index) = self.find_slot(key) else {
             return false;
         };
-        if self.head(place).load(Ordering::Relaxed) as u32 != rule.handle {
+        if self.head(slot_index).load(Ordering::Relaxed) as u32 != rule.handle {
             return false;
         }
         if let Some(handles) = &mut self.handles {
             handles.remove(&rule.handle);
         }
         self.entries -= 1;
-        if self.clear(place).is_ok() {
+        if self.clear(slot_index).is_ok() {
             return false;
         }
         self.rebuild(self.array.mask + 1);
-        if let Some(place) = self.place(key) {
-            let _ = self.clear(place);
+        if let Some(slot_index) = self.find_slot(key) {
+            let _ = self.clear(slot_index);
         }
         true
     }
 
-    fn clear(&self, place: SlotIndex) -> Result<(), WriteFailed> {
+    /// Frees a slot.
+    fn clear(&self, slot_index: SlotIndex) -> Result<(), WriteFailed> {
         let free = Item {
             head: 0,
-            key: self.array.free_key(place.0),
+            key: self.array.free_key(slot_index.0),
             data: 0,
             stamp: 0,
         };
-        self.write(place, free)
+        self.write(slot_index, free)
     }
 
     /// Inserts a new key, and moves others if necessary.
     fn add(&self, item: Item) -> Result<(), WriteFailed> {
         let homes = self.homes(item.key);
-        let is_free = |place| self.read(place).is_none();
-        if let Some(place) = cuckoo::free(homes, B::SLOTS, is_free) {
-            return self.write(place, item);
+        let is_free = |slot_index| self.read(slot_index).is_none();
+        if let Some(slot_index) = cuckoo::free(homes, B::SLOTS, is_free) {
+            return self.write(slot_index, item);
         }
-        let other = |place: SlotIndex| {
-            let homes = self.read(place).map_or([place.0; 2], |i| self.homes(i.key));
-            homes[usize::from(homes[0] == place.0)]
+        let other = |slot_index: SlotIndex| {
+            let homes = self.read(slot_index).map_or([slot_index.0; 2], |i| self.homes(i.key));
+            homes[usize::from(homes[0] == slot_index.0)]
         };
         let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(WriteFailed)?;
         for step in path.windows(2) {
@@ -652,9 +667,9 @@ impl<B: Bucket> Inline<B> {
         'larger: loop {
             let new = Arc::new(Array::new(buckets, self.handles.is_some()));
             let old = std::mem::replace(&mut self.array, new);
-            for place in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
-                let Some(item) = read(&old, place) else { continue };
-                if self.place(item.key).is_none() && self.add(item).is_err() {
+            for slot_index in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
+                let Some(item) = read(&old, slot_index) else { continue };
+                if self.find_slot(item.key).is_none() && self.add(item).is_err() {
                     self.array = old;
                     buckets *= 2;
                     continue 'larger;
@@ -665,13 +680,16 @@ impl<B: Bucket> Inline<B> {
     }
 }
 
-fn read<B: Bucket>(array: &Array<B>, place: SlotIndex) -> Option<Item> {
-    let bucket = array.bucket(place.0);
-    let head = bucket.head(place.1).load(Ordering::Relaxed);
+/// The contents of a slot, unless it is free.
+fn read<B: Bucket>(array: &Array<B>, slot_index: SlotIndex) -> Option<Item> {
+    let bucket = array.bucket(slot_index.0);
+    let head = bucket.head(slot_index.1).load(Ordering::Relaxed);
     (head & HIT != 0).then(|| Item {
         head: head & RESULT,
-        key: bucket.key(place.1).load(Ordering::Relaxed),
-        data: bucket.data(place.1).map_or(0, |d| d.load(Ordering::Relaxed)),
-        stamp: array.stamp(place.0, place.1).map_or(0, |s| s.load(Ordering::Relaxed)),
+        key: bucket.key(slot_index.1).load(Ordering::Relaxed),
+        data: bucket.data(slot_index.1).map_or(0, |d| d.load(Ordering::Relaxed)),
+        stamp: array
+            .stamp(slot_index.0, slot_index.1)
+            .map_or(0, |s| s.load(Ordering::Relaxed)),
     })
 }

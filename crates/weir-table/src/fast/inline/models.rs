@@ -13,14 +13,14 @@ const PREEMPTIONS: usize = 2;
 const DEFAULT: [u64; 2] = [0, 77];
 
 /// Inserts an entry whose head and data contain key and version.
-fn put(inline: &mut Inline<Two>, key: u64, version: u64) {
+fn insert(inline: &mut Inline<Two>, key: u64, version: u64) {
     let rule = Rule {
         handle: key as u32,
         value: vec![key],
         ..Rule::default()
     };
     let [head, data] = result(key, version);
-    inline.put(&rule, &[head | HIT, data], 0);
+    inline.insert_rule(&rule, &[head | HIT, data], 0);
 }
 
 fn result(key: u64, version: u64) -> [u64; 2] {
@@ -46,10 +46,10 @@ fn look_up(view: &InlineView<Two>, key: u64) -> [u64; 2] {
 fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
-        put(&mut inline, 5, 1);
+        insert(&mut inline, 5, 1);
         let view = inline.view();
         let reading = thread::spawn(move || look_up(&view, 5));
-        put(&mut inline, 5, 2);
+        insert(&mut inline, 5, 2);
         let found = reading.join().expect("finds it");
         assert!(
             [1, 2].iter().any(|v| found == result(5, *v)),
@@ -62,7 +62,7 @@ fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
 fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
     model(PREEMPTIONS, || {
         let mut inline = Inline::<Two>::new(false, 0);
-        put(&mut inline, 5, 1);
+        insert(&mut inline, 5, 1);
         let view = inline.view();
         let reading = thread::spawn(move || look_up(&view, 5));
         let rule = Rule {
@@ -70,7 +70,7 @@ fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
             value: vec![5],
             ..Rule::default()
         };
-        inline.take(&rule);
+        inline.remove_rule(&rule);
         let found = reading.join().expect("finds it or not");
         assert!([DEFAULT, result(5, 1)].contains(&found), "torn: {found:x?}");
     });
@@ -97,13 +97,13 @@ fn loom_a_key_that_moves_to_its_other_bucket_is_not_missed() {
         let mut inline = Inline::<Two>::new(false, 0);
         let keys = keys_that_move(&inline);
         for key in &keys[..4] {
-            put(&mut inline, *key, 1);
+            insert(&mut inline, *key, 1);
         }
         let (view, moved) = (inline.view(), keys[0]);
         let before = inline.array.moves.load(std::sync::atomic::Ordering::Relaxed);
         let array = std::sync::Arc::clone(&inline.array);
         let reading = thread::spawn(move || look_up(&view, moved));
-        put(&mut inline, keys[4], 1);
+        insert(&mut inline, keys[4], 1);
         assert_eq!(reading.join().expect("finds it"), result(moved, 1));
         assert_ne!(
             array.moves.load(std::sync::atomic::Ordering::Relaxed),

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::hash::{first, second};
 use crate::fast::inline::Array;
 use crate::fast::inline::bucket::{Bucket, OVERFLOW, Portable, RESULT, Two};
@@ -48,7 +48,7 @@ impl<B: Bucket> Array<B> {
             }
         }
         if self.needs_prefetch() && !batch.is_prefetched {
-            each(batch.active, |slot, _| {
+            each_bit(batch.active, |slot, _| {
                 prefetch(addresses.0[slot % SLOTS] as *const u64)
             });
         }
@@ -71,24 +71,24 @@ impl<B: Bucket> Array<B> {
     /// Looks keys up in their second buckets.
     #[inline(never)]
     fn lookup_second<const STAMP: bool>(&self, batch: &Batch<'_>, found: &mut Outcome) {
-        each(found.second_mask, |slot, bit| {
+        each_bit(found.second_mask, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = second(self.seed.hash_word(key), self.mask);
             let bucket = self.bucket(number);
-            let (hit, place) = bucket.find::<Portable>(key);
+            let (hit, position) = bucket.find::<Portable>(key);
             if !hit {
                 return;
             }
             found.hits |= bit;
-            let data = bucket.data(place).map_or(0, |d| d.load(Ordering::Relaxed));
+            let data = bucket.data(position).map_or(0, |d| d.load(Ordering::Relaxed));
             // SAFETY: only active slots, and results have two words.
             unsafe {
-                batch.set_result(0, slot, bucket.head(place).load(Ordering::Relaxed) & RESULT);
+                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
                 batch.set_result(1, slot, data);
             }
             if STAMP {
-                self.stamp_hit(number, place, batch.now);
+                self.stamp_hit(number, position, batch.now);
             }
         });
     }
@@ -96,13 +96,13 @@ impl<B: Bucket> Array<B> {
     /// Stamps hits in first buckets.
     #[inline(never)]
     fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
-        each(hit, |slot, _| {
+        each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
             let key = unsafe { batch.key(0, slot) };
             let number = first(self.seed.hash_word(key), self.mask);
-            let (hit, place) = self.bucket(number).find::<Portable>(key);
+            let (hit, position) = self.bucket(number).find::<Portable>(key);
             if hit {
-                self.stamp_hit(number, place, batch.now);
+                self.stamp_hit(number, position, batch.now);
             }
         });
     }
@@ -137,11 +137,11 @@ unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, addresse
             )
         };
         let in_first = _mm512_cmpeq_epi64_mask(first_slots[1], keys);
-        let in_second = _mm512_cmpeq_epi64_mask(second_slots[1], keys);
-        let heads = _mm512_mask_mov_epi64(first_slots[0], in_second, second_slots[0]);
+        let search_second = _mm512_cmpeq_epi64_mask(second_slots[1], keys);
+        let heads = _mm512_mask_mov_epi64(first_slots[0], search_second, second_slots[0]);
         let heads = _mm512_and_si512(heads, _mm512_set1_epi64(RESULT as i64));
-        let data = _mm512_mask_mov_epi64(first_data[0], in_second, second_data[0]);
-        let hits = in_first | in_second;
+        let data = _mm512_mask_mov_epi64(first_data[0], search_second, second_data[0]);
+        let hits = in_first | search_second;
         // SAFETY: results have two words, and these are active slots of the group.
         unsafe {
             batch.store_results(0, group, active, _mm512_mask_mov_epi64(default_head, hits, heads));
@@ -152,7 +152,7 @@ unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, addresse
         found.second_mask |= u64::from(overflowing & !hits & active) << (LANES * group);
         if STAMP {
             const STEP: u32 = LAST_HIT_STEP_NS.ilog2();
-            let stamps = _mm512_mask_mov_epi64(first_data[1], in_second, second_data[1]);
+            let stamps = _mm512_mask_mov_epi64(first_data[1], search_second, second_data[1]);
             let now = _mm512_set1_epi64((batch.now >> STEP) as i64);
             let stale = _mm512_cmpneq_epi64_mask(_mm512_srli_epi64::<STEP>(stamps), now) & hits & active;
             found.stale |= u64::from(stale) << (LANES * group);

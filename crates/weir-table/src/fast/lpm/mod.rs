@@ -5,7 +5,7 @@
 //! sixteen are compared at once ([`Ranges`]).
 //!
 //! More prefixes use DIR-24-8 ([`Dir`]): an array indexed by the first 24 bits (fewer if the key is
-//! narrower). A slot has the number of the record, or of a group of 256 numbers for the last 8
+//! narrower). A slot has the number of the record, or of a block of 256 numbers for the last 8
 //! bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
 //! bits, for the addresses that have no longer prefix. So the writer writes at most 32,768 slots
 //! per entry. DIR-24-8 takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes.
@@ -25,7 +25,7 @@ mod ranges;
 mod simd;
 mod slots;
 
-use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, PREFETCH_MIN_BYTES, Record, Recycler, prefetch};
@@ -54,11 +54,12 @@ const MAX_INTERVALS: usize = 64;
 pub(super) const PAGED_MIN: u64 = pages::MIN_RECORDS_BEFORE as u64;
 /// With more entries, prefetching slots as soon as keys are known gains more than it costs.
 const EARLY_PREFETCH_MIN: usize = 1 << 16;
-/// In a slot: the number is that of a group, not of a record.
-const GROUP_FLAG: u32 = 1 << 31;
-/// The longest prefixes that are in `roots`, not in slots.
+/// In a slot: the number is that of a block, whose 256 record numbers are indexed by the last 8
+/// bits.
+const BLOCK_FLAG: u32 = 1 << 31;
+/// The length of the longest prefixes that are in `roots`, not in slots.
 const ROOT_BITS: u32 = 8;
-/// log2 of the number of groups in the first chunk.
+/// log2 of the number of blocks in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 3;
 
 // ---------------------------------------------------------------------------------------- readers
@@ -69,6 +70,7 @@ pub(super) struct Intervals {
     shift: u32,
     /// The first addresses of intervals, ascending from 0; padded to a power of two.
     starts: Vec<u32>,
+    /// The record of each interval, if a prefix covers it.
     records: Vec<Option<NonNull<AtomicU64>>>,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
@@ -85,7 +87,7 @@ impl Intervals {
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         let mut hits = 0;
         let batch = *batch;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { batch.key(0, slot) } as u32) << self.shift;
             let mut at = 0;
@@ -119,8 +121,8 @@ pub(in crate::fast) struct Dir {
     shift: u32,
     bits: u32,
     slots: Slots,
-    /// Chunk `k` holds the groups from `8 << k` to `16 << k`.
-    groups: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
+    /// Chunk `k` holds the blocks from `8 << k` to `16 << k`.
+    blocks: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
     /// Indexed by the first bits of the address: the record of the longest prefix of at most
     /// [`ROOT_BITS`] bits, or 0.
     roots: Box<[AtomicU32; 1 << ROOT_BITS]>,
@@ -140,7 +142,7 @@ impl Dir {
             bits,
             roots: Box::new([const { AtomicU32::new(0) }; 1 << ROOT_BITS]),
             slots: Slots::new(bits, arena),
-            groups: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
+            blocks: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
             directory: Arc::clone(arena.directory()),
             prefetches_early: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -160,12 +162,12 @@ impl Dir {
         &self.roots[first..first + (1 << (ROOT_BITS - length))]
     }
 
-    /// A group that exists.
+    /// A block that exists.
     #[inline]
-    fn group(&self, group: u32) -> &[AtomicU32] {
-        let chunk = group.ilog2() - FIRST_CHUNK_LOG2;
-        let start = (group - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
-        match self.groups[chunk as usize].get() {
+    fn block(&self, block: u32) -> &[AtomicU32] {
+        let chunk = block.ilog2() - FIRST_CHUNK_LOG2;
+        let start = (block - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
+        match self.blocks[chunk as usize].get() {
             Some(chunk) => &chunk[start..start + 256],
             None => &[],
         }
@@ -174,22 +176,22 @@ impl Dir {
     /// The record number for an address whose slot contains `number`; 0 for a miss.
     #[inline(always)]
     fn resolve(&self, number: u32, address: u32) -> u32 {
-        if number & GROUP_FLAG == 0 {
+        if number & BLOCK_FLAG == 0 {
             return number;
         }
-        self.resolve_group(number & !GROUP_FLAG, address)
+        self.resolve_block(number & !BLOCK_FLAG, address)
     }
 
     /// Not inlined, so that the rest is compiled into the callers' loops.
     #[inline(never)]
-    fn resolve_group(&self, group: u32, address: u32) -> u32 {
-        self.number_in_group(group, address).load(Ordering::Acquire)
+    fn resolve_block(&self, block: u32, address: u32) -> u32 {
+        self.number_in_block(block, address).load(Ordering::Acquire)
     }
 
-    /// The record number for an address in a group that exists.
+    /// The record number for an address in a block that exists.
     #[inline]
-    fn number_in_group(&self, group: u32, address: u32) -> &AtomicU32 {
-        let number = self.group(group).get((address & 0xff) as usize);
+    fn number_in_block(&self, block: u32, address: u32) -> &AtomicU32 {
+        let number = self.block(block).get((address & 0xff) as usize);
         number.unwrap_or(self.root(address))
     }
 
@@ -213,6 +215,7 @@ impl Dir {
         }
     }
 
+    /// Whether lookups use AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline]
     pub(super) fn uses_simd(&self) -> bool {
@@ -229,6 +232,7 @@ impl Dir {
             .then_some(SlotAddressing { base, skip_mask })
     }
 
+    /// Whether slots exceed the near caches, so that a prefetch pays.
     pub(super) fn needs_prefetch(&self) -> bool {
         size_of::<AtomicU32>() << self.bits > PREFETCH_MIN_BYTES
     }
@@ -242,6 +246,7 @@ impl Dir {
         });
     }
 
+    /// A lookup without AVX-512.
     #[inline(always)]
     fn lookup_slots<const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
         let batch = *batch;
@@ -251,7 +256,7 @@ impl Dir {
         let active = batch.active;
         let mut records = [batch.default; SLOTS];
         if !batch.is_prefetched {
-            each_of::<DENSE>(active, |slot, _| {
+            each_slot::<DENSE>(active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
                 prefetch(slots.address(((key as u32) << shift >> skip) as usize));
@@ -259,7 +264,7 @@ impl Dir {
         }
         let roots = &*self.roots;
         let mut hits = 0;
-        each_of::<DENSE>(active, |slot, bit| {
+        each_slot::<DENSE>(active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { batch.key(0, slot) } as u32) << shift;
             let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
@@ -279,11 +284,11 @@ impl Dir {
             match batch.result_words() {
                 1 => write_results::<DENSE, 1>(batch, &records),
                 2 => write_results::<DENSE, 2>(batch, &records),
-                _ => each_of::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
+                _ => each_slot::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
             }
         }
         if let Some(stamp_word) = batch.stamp {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
                 unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
@@ -302,7 +307,7 @@ unsafe fn write_results<const DENSE: bool, const WORDS: usize>(
     batch: Batch<'_>,
     records: &[NonNull<AtomicU64>; SLOTS],
 ) {
-    each_of::<DENSE>(batch.active, |slot, _| {
+    each_slot::<DENSE>(batch.active, |slot, _| {
         let record = records[slot & (SLOTS - 1)];
         for word in 0..WORDS {
             // SAFETY: the slot is active, and the caller's promise.
@@ -327,13 +332,16 @@ pub(super) struct Lpm {
     /// Used while there are few prefixes, on processors with AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ranges: Option<ranges::RangeWriter>,
+    /// The published DIR-24-8 structure, once there are more than few prefixes.
     dir: Option<Arc<Dir>>,
     /// Rules were changed that `dir` does not contain yet.
     deferred: bool,
-    next_group: u32,
-    free_groups: Recycler,
-    /// Number of rules longer than 24 bits, per group.
-    group_rules: FxHashMap<u32, u32>,
+    /// The next block number that was never used.
+    next_block: u32,
+    /// Block numbers that can be reused.
+    free_blocks: Recycler,
+    /// Number of rules longer than 24 bits, per block.
+    block_rules: FxHashMap<u32, u32>,
     /// Record numbers by handle, with `idle_timeout` or counts.
     handles: Option<FxHashMap<u32, u32>>,
     /// Handles by record number, in tables with counts. There the head of a record has the record's
@@ -355,6 +363,7 @@ fn shortest_in_array(length: u32) -> u32 {
     if length > ROOT_BITS { ROOT_BITS + 1 } else { 0 }
 }
 
+/// The mask of a prefix length.
 fn mask(length: u32) -> u32 {
     if length == 0 { 0 } else { u32::MAX << (32 - length) }
 }
@@ -376,9 +385,9 @@ impl Lpm {
             ranges: (!large && has_simd()).then(ranges::RangeWriter::new),
             dir: None,
             deferred: false,
-            next_group: 1 << FIRST_CHUNK_LOG2,
-            free_groups: Recycler::new(Arc::clone(arena.epochs())),
-            group_rules: FxHashMap::default(),
+            next_block: 1 << FIRST_CHUNK_LOG2,
+            free_blocks: Recycler::new(Arc::clone(arena.epochs())),
+            block_rules: FxHashMap::default(),
             handles: (arena.layout().stamp.or(arena.layout().counts).is_some()).then(FxHashMap::default),
             owners: Owners::default(),
         }
@@ -405,15 +414,16 @@ impl Lpm {
     pub(super) fn bytes(&self) -> usize {
         let maps: usize = self.rules.iter().map(|m| m.capacity() * 9).sum();
         let dir = self.dir.as_ref().map_or(0, |d| {
-            let groups = d.groups.iter().filter_map(|g| g.get());
-            d.slots.bytes() + groups.map(Zeroed::bytes).sum::<usize>()
+            let blocks = d.blocks.iter().filter_map(|g| g.get());
+            d.slots.bytes() + blocks.map(Zeroed::bytes).sum::<usize>()
         });
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         let dir = dir + self.ranges.as_ref().map_or(0, ranges::RangeWriter::bytes);
         let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
-        maps + dir + self.group_rules.capacity() * 9 + handles + self.owners.bytes()
+        maps + dir + self.block_rules.capacity() * 9 + handles + self.owners.bytes()
     }
 
+    /// Whether there are few enough prefixes for [`Intervals`].
     fn is_small(&self) -> bool {
         self.dir.is_none() && !self.large && self.entries <= MAX_INTERVALS
     }
@@ -465,13 +475,14 @@ impl Lpm {
         }
     }
 
+    /// The left-aligned prefix of a rule, and its length.
     fn prefix(&self, rule: &Rule) -> (u32, u32) {
         let address = (rule.value[0] as u32) << (32 - self.width);
         (address & mask(rule.prefix), rule.prefix)
     }
 
     /// Inserts a rule. True: readers need a new view.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         let (address, length) = self.prefix(rule);
         let old = self.rules[length as usize].get(&address).copied();
         let stamp = old.map_or(stamp, |n| arena.stamp(arena.get(n)).max(stamp));
@@ -496,7 +507,7 @@ impl Lpm {
             arena.retire(arena.get(old));
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.put_range(address, length, old, rec.index) {
+        if self.insert_range(address, length, old, rec.index) {
             return true;
         }
         if self.deferred || self.is_small() {
@@ -509,14 +520,14 @@ impl Lpm {
         let from = old.unwrap_or_else(|| self.parent(address, length, shortest_in_array(length)));
         self.replace(&dir, address, length, from, rec.index);
         if old.is_none() && length > 24 {
-            *self.group_rules.entry(address >> 8).or_default() += 1;
+            *self.block_rules.entry(address >> 8).or_default() += 1;
         }
-        self.free_groups.flush();
+        self.free_blocks.flush();
         false
     }
 
     /// Removes a rule. True: readers need a new view.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let (address, length) = self.prefix(rule);
         let Some(&old) = self.rules[length as usize].get(&address) else {
             return false;
@@ -548,13 +559,13 @@ impl Lpm {
         if length > 24 {
             self.release(&dir, address);
         }
-        self.free_groups.flush();
+        self.free_blocks.flush();
         false
     }
 
     /// Inserts a rule into the ranges. False: this table has none, or too many prefixes by now.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    fn put_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32) -> bool {
+    fn insert_range(&mut self, address: u32, length: u32, old: Option<u32>, new: u32) -> bool {
         let Some(mut ranges) = self.ranges.take().filter(|_| self.entries <= ranges::MAX_PREFIXES) else {
             return false;
         };
@@ -586,57 +597,57 @@ impl Lpm {
             let first = (address >> (32 - dir.bits)) as usize;
             for slot in dir.slots.range(first..first + (1 << (dir.bits - length))) {
                 let number = slot.load(Ordering::Relaxed);
-                if number & GROUP_FLAG == 0 {
+                if number & BLOCK_FLAG == 0 {
                     swap(slot);
                 } else {
-                    dir.group(number & !GROUP_FLAG).iter().for_each(swap);
+                    dir.block(number & !BLOCK_FLAG).iter().for_each(swap);
                 }
             }
         } else {
             let first = (address & 0xff) as usize;
-            let group = self.make_group(dir, address);
-            dir.group(group)[first..first + (1 << (32 - length))]
+            let block = self.make_block(dir, address);
+            dir.block(block)[first..first + (1 << (32 - length))]
                 .iter()
                 .for_each(swap);
         }
     }
 
-    /// The group of an address, created if there is none.
-    fn make_group(&mut self, dir: &Dir, address: u32) -> u32 {
+    /// The block of an address, created if there is none.
+    fn make_block(&mut self, dir: &Dir, address: u32) -> u32 {
         let slot = dir.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & GROUP_FLAG != 0 {
-            return number & !GROUP_FLAG;
+        if number & BLOCK_FLAG != 0 {
+            return number & !BLOCK_FLAG;
         }
-        let group = self.free_groups.pop().unwrap_or_else(|| {
-            self.next_group += 1;
-            self.next_group - 1
+        let block = self.free_blocks.pop().unwrap_or_else(|| {
+            self.next_block += 1;
+            self.next_block - 1
         });
-        let chunk = group.ilog2() - FIRST_CHUNK_LOG2;
-        dir.groups[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
-        for n in dir.group(group) {
+        let chunk = block.ilog2() - FIRST_CHUNK_LOG2;
+        dir.blocks[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
+        for n in dir.block(block) {
             n.store(number, Ordering::Relaxed);
         }
-        slot.store(group | GROUP_FLAG, Ordering::Release);
-        group
+        slot.store(block | BLOCK_FLAG, Ordering::Release);
+        block
     }
 
-    /// A rule of a group was removed: a group without rules is removed too.
+    /// A rule of a block was removed: a block without rules is removed too.
     fn release(&mut self, dir: &Dir, address: u32) {
-        let Some(rules) = self.group_rules.get_mut(&(address >> 8)) else {
+        let Some(rules) = self.block_rules.get_mut(&(address >> 8)) else {
             return;
         };
         *rules -= 1;
         if *rules > 0 {
             return;
         }
-        self.group_rules.remove(&(address >> 8));
+        self.block_rules.remove(&(address >> 8));
         let slot = dir.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & GROUP_FLAG != 0 {
-            let group = number & !GROUP_FLAG;
-            slot.store(dir.group(group)[0].load(Ordering::Relaxed), Ordering::Release);
-            self.free_groups.retire(group);
+        if number & BLOCK_FLAG != 0 {
+            let block = number & !BLOCK_FLAG;
+            slot.store(dir.block(block)[0].load(Ordering::Relaxed), Ordering::Release);
+            self.free_blocks.retire(block);
         }
     }
 
@@ -663,6 +674,7 @@ impl Lpm {
         lengths.flat_map(|(length, rules)| rules.iter().map(move |(a, n)| (*a, length, *n)))
     }
 
+    /// Builds the intervals.
     fn intervals(&self, arena: &Arena) -> Intervals {
         let mut starts = vec![0];
         for (address, length, _) in self.sorted() {
@@ -690,14 +702,15 @@ impl Lpm {
         }
     }
 
+    /// Builds DIR-24-8 from all prefixes.
     fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
         if self.paged {
             arena.allocate_pages();
         }
         self.deferred = false;
-        self.next_group = 1 << FIRST_CHUNK_LOG2;
-        self.free_groups = Recycler::new(Arc::clone(arena.epochs()));
-        self.group_rules.clear();
+        self.next_block = 1 << FIRST_CHUNK_LOG2;
+        self.free_blocks = Recycler::new(Arc::clone(arena.epochs()));
+        self.block_rules.clear();
         let dir = Arc::new(Dir::new(self.width, arena));
         let rules = std::mem::take(&mut self.rules);
         for (length, rules) in (0..).zip(&rules) {
@@ -711,6 +724,7 @@ impl Lpm {
         dir
     }
 
+    /// Enables early prefetches once there are enough entries.
     fn update_early_prefetch(&self, dir: &Dir) {
         if self.large || self.entries > EARLY_PREFETCH_MIN {
             dir.prefetches_early.store(true, Ordering::Relaxed);
@@ -729,10 +743,10 @@ impl Lpm {
                 slot.store(number, Ordering::Relaxed);
             }
         } else {
-            *self.group_rules.entry(address >> 8).or_default() += 1;
-            let group = self.make_group(dir, address);
+            *self.block_rules.entry(address >> 8).or_default() += 1;
+            let block = self.make_block(dir, address);
             let first = (address & 0xff) as usize;
-            for n in &dir.group(group)[first..first + (1 << (32 - length))] {
+            for n in &dir.block(block)[first..first + (1 << (32 - length))] {
                 n.store(number, Ordering::Relaxed);
             }
         }

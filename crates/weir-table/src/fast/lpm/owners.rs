@@ -6,6 +6,7 @@ use crate::fast::mem::Arena;
 /// Handles of entries by record number.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
+    /// Indexed by record number, for records outside of pages.
     ordinary: Vec<u32>,
     /// Indexed by the record's index in pages. It has its full length as soon as one such record
     /// has an owner; parts that were never written take no memory.
@@ -13,6 +14,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
+    /// Sets the owner of a record.
     pub(super) fn set(&mut self, arena: &Arena, number: u32, handle: u32) {
         let (owners, index, min_len) = match arena.index_in_pages(number) {
             Some((index, all)) => (&mut self.in_pages, index, all),
@@ -26,6 +28,7 @@ impl Owners {
         owners[index] = handle;
     }
 
+    /// The owner of a record; 0 if it has none.
     pub(super) fn get(&self, arena: &Arena, number: u32) -> u32 {
         let owner = match arena.index_in_pages(number) {
             Some((index, _)) => self.in_pages.get(index),

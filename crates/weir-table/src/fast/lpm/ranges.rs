@@ -6,7 +6,7 @@
 //! the slots of DIR-24-8. The view is immutable, and each change publishes a new one.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::mem::{Arena, Directory};
 use crate::fast::simd::{LANES, SlotWords, group_mask, write_results};
 use std::arch::x86_64::*;
@@ -71,7 +71,7 @@ impl Ranges {
                 }
             }
         } else {
-            each(batch.active, |slot, _| {
+            each_bit(batch.active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { batch.key(0, slot) };
                 results.0[slot % SLOTS] = self.record::<ONE_COMPARE>(key);
@@ -91,7 +91,7 @@ impl Ranges {
         // SAFETY: the addresses are those of records or of the default.
         unsafe { write_results(&batch, &results) };
         if let Some(stamp_word) = batch.stamp {
-            each(hits, |slot, _| {
+            each_bit(hits, |slot, _| {
                 let record = results.0[slot % SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
@@ -150,9 +150,11 @@ unsafe fn count_ends_before(ends: &[u32], first: usize, address: u32) -> usize {
 /// The writer's side. It has the same layout, so that a view is little more than a copy.
 #[derive(Debug)]
 pub(super) struct RangeWriter {
+    /// As [`Ranges::ends`].
     ends: Vec<u32>,
     /// The record numbers of the ranges; 0: none.
     numbers: Vec<u32>,
+    /// As [`Ranges::firsts`].
     firsts: Vec<u16>,
 }
 

@@ -3,24 +3,24 @@
 //! in time.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each};
-use crate::fast::lpm::{Dir, GROUP_FLAG, ROOT_BITS};
+use crate::fast::batch::{Batch, SLOTS, each_bit};
+use crate::fast::lpm::{BLOCK_FLAG, Dir, ROOT_BITS};
 use crate::fast::mem::prefetch;
 use crate::fast::pending::PendingLookup;
-use crate::fast::simd::{Chunks, LANES, SlotWords, group_mask, write_results};
+use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, write_results};
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Where the results of a vector's addresses are: per slot of the vector the address of the record.
 /// Where prefixes longer than 24 bits are possible, it is the address of the record's number in a
-/// group instead. That number may be far too, so it is read only when the record would be read.
+/// block instead. That number may be far too, so it is read only when the record would be read.
 #[derive(Default)]
 pub(in crate::fast) struct Located {
     active: u64,
     hits: u64,
-    /// Slots for which `addresses` has the address of a number in a group.
-    in_groups: u64,
-    /// The address of the record, or, for slots in `in_groups`, of its number.
+    /// Slots for which `addresses` has the address of a number in a block.
+    in_blocks: u64,
+    /// The address of the record, or, for slots in `in_blocks`, of its number.
     addresses: SlotWords,
 }
 
@@ -75,31 +75,31 @@ impl Dir {
                 }
             }
         }
-        let (mut hits, mut all_in_groups) = (0, 0);
+        let (mut hits, mut all_in_blocks) = (0, 0);
         for group in 0..SLOTS / LANES {
             let active = group_mask(batch.active, group);
             if active != 0 {
                 // SAFETY: these are the addresses of slots.
                 let numbers = unsafe { self.slots_at(words.group(group)) };
-                let in_groups = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(GROUP_FLAG.into()));
-                let numbers = self.numbers(batch, group, numbers, in_groups);
+                let in_blocks = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(BLOCK_FLAG.into()));
+                let numbers = self.numbers(batch, group, numbers, in_blocks);
                 words.set(group, numbers);
-                let known = _mm512_mask_test_epi64_mask(active & !in_groups, numbers, numbers);
+                let known = _mm512_mask_test_epi64_mask(active & !in_blocks, numbers, numbers);
                 hits |= u64::from(known) << (LANES * group);
-                all_in_groups |= u64::from(in_groups) << (LANES * group);
+                all_in_blocks |= u64::from(in_blocks) << (LANES * group);
             }
         }
         // Chunks are published before the numbers of their records are.
         fence(Ordering::Acquire);
-        let chunks = Chunks::new(&self.directory);
+        let record_bases = RecordBases::new(&self.directory);
         let default = _mm512_set1_epi64(batch.default.as_ptr().expose_provenance() as i64);
         for group in 0..SLOTS / LANES {
             if group_mask(batch.active, group) != 0 {
                 let numbers = words.get(group);
-                let records = _mm512_mask_mov_epi64(default, group_mask(hits, group), chunks.records(numbers));
+                let records = _mm512_mask_mov_epi64(default, group_mask(hits, group), record_bases.records(numbers));
                 located.addresses.set(
                     group,
-                    _mm512_mask_mov_epi64(records, group_mask(all_in_groups, group), numbers),
+                    _mm512_mask_mov_epi64(records, group_mask(all_in_blocks, group), numbers),
                 );
                 if prefetch_records {
                     for record in located.addresses.group(group) {
@@ -108,7 +108,7 @@ impl Dir {
                 }
             }
         }
-        (located.active, located.hits, located.in_groups) = (batch.active, hits, all_in_groups);
+        (located.active, located.hits, located.in_blocks) = (batch.active, hits, all_in_blocks);
     }
 
     /// Writes the located results.
@@ -119,14 +119,14 @@ impl Dir {
     /// root. The default may have been replaced: both have the same length.)
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn write_located(&self, batch: &Batch<'_>, located: &mut Located) -> u64 {
-        if located.in_groups != 0 {
+        if located.in_blocks != 0 {
             // SAFETY: the caller's promise.
-            unsafe { self.resolve_groups(batch, located) };
+            unsafe { self.resolve_blocks(batch, located) };
         }
         // SAFETY: the addresses are those of records or of a default.
         unsafe { write_results(batch, &located.addresses) };
         if let Some(stamp_word) = batch.stamp {
-            each(located.hits, |slot, _| {
+            each_bit(located.hits, |slot, _| {
                 let record = located.addresses.0[slot % SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
@@ -148,7 +148,7 @@ impl Dir {
         _mm512_add_epi64(_mm512_set1_epi64(base as i64), offset)
     }
 
-    /// The contents of the slots at eight addresses, with acquire loads: a group is filled before
+    /// The contents of the slots at eight addresses, with acquire loads: a block is filled before
     /// its number is stored. Single loads overlap between groups of keys, while gathers do not.
     ///
     /// # Safety
@@ -168,13 +168,13 @@ impl Dir {
     }
 
     /// The record numbers for a group of keys, given the contents of their slots; 0 for a miss. For
-    /// keys `in_groups` it is the address of the number.
+    /// keys `in_blocks` it is the address of the number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn numbers(&self, batch: Batch<'_>, group: usize, mut numbers: __m512i, in_groups: u8) -> __m512i {
+    fn numbers(&self, batch: Batch<'_>, group: usize, mut numbers: __m512i, in_blocks: u8) -> __m512i {
         let active = group_mask(batch.active, group);
-        if in_groups != 0 {
-            numbers = self.addresses_in_groups(numbers, left_aligned(batch, group, self.shift), in_groups);
+        if in_blocks != 0 {
+            numbers = self.addresses_in_blocks(numbers, left_aligned(batch, group, self.shift), in_blocks);
         }
         let none = _mm512_mask_testn_epi64_mask(active, numbers, numbers);
         if none != 0 {
@@ -186,11 +186,11 @@ impl Dir {
         numbers
     }
 
-    /// Replaces group numbers by the addresses of the record numbers in these groups. These are not
+    /// Replaces block numbers by the addresses of the record numbers in these blocks. These are not
     /// read yet: they may be far.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn addresses_in_groups(&self, numbers: __m512i, addresses: __m512i, in_groups: u8) -> __m512i {
+    fn addresses_in_blocks(&self, numbers: __m512i, addresses: __m512i, in_blocks: u8) -> __m512i {
         let mut lanes = [0_u64; LANES];
         let mut last = [0_u64; LANES];
         // SAFETY: there are eight words of both.
@@ -198,24 +198,24 @@ impl Dir {
             _mm512_storeu_epi64(lanes.as_mut_ptr().cast(), numbers);
             _mm512_storeu_epi64(last.as_mut_ptr().cast(), addresses);
         }
-        each(in_groups.into(), |lane, _| {
+        each_bit(in_blocks.into(), |lane, _| {
             let lane = lane % LANES;
-            let number = self.number_in_group(lanes[lane] as u32 & !GROUP_FLAG, last[lane] as u32);
+            let number = self.number_in_block(lanes[lane] as u32 & !BLOCK_FLAG, last[lane] as u32);
             lanes[lane] = std::ptr::from_ref(number).expose_provenance() as u64;
         });
         // SAFETY: there are eight words.
         unsafe { _mm512_loadu_epi64(lanes.as_ptr().cast()) }
     }
 
-    /// Reads the record numbers that are in groups.
+    /// Reads the record numbers that are in blocks.
     ///
     /// # Safety
     /// As [`Dir::write_located`].
     #[inline(never)]
-    unsafe fn resolve_groups(&self, batch: &Batch<'_>, located: &mut Located) {
-        each(located.in_groups, |slot, bit| {
+    unsafe fn resolve_blocks(&self, batch: &Batch<'_>, located: &mut Located) {
+        each_bit(located.in_blocks, |slot, bit| {
             let at = located.addresses.0[slot % SLOTS] as *const AtomicU32;
-            // SAFETY: it is the address of a number in a group.
+            // SAFETY: it is the address of a number in a block.
             let mut number = unsafe { &*at }.load(Ordering::Acquire);
             if number == 0 {
                 // SAFETY: the slot is active, and keys have a word.
@@ -224,7 +224,7 @@ impl Dir {
             }
             let mut record = batch.default;
             if number != 0 {
-                // SAFETY: numbers in groups and roots were allocated.
+                // SAFETY: numbers in blocks and roots were allocated.
                 record = unsafe { self.directory.record(number) };
                 located.hits |= bit;
             }

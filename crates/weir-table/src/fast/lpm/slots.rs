@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU32;
 /// Slots; their number is a power of two.
 #[derive(Debug)]
 pub(super) struct Slots {
+    /// The first slot.
     start: NonNull<AtomicU32>,
     count: usize,
     /// The bits of a slot's number that are added to it once more, to skip the records between runs

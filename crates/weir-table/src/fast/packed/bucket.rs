@@ -29,6 +29,7 @@ pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
     /// are in their second bucket, where a lookup starts again.
     const BUILT_LOAD: usize;
 
+    /// All slots.
     fn slots(&self) -> &[AtomicU64];
 
     /// The stamp of a slot: its last hit.
@@ -121,7 +122,7 @@ unsafe impl Bucket for Stamped {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 /// A bit per slot of a bucket.
-pub(super) const fn places<B: Bucket>() -> u8 {
+pub(super) const fn slot_mask<B: Bucket>() -> u8 {
     u8::MAX >> (WORDS - B::SLOT_COUNT)
 }
 
@@ -140,7 +141,7 @@ pub(in crate::fast) trait Search {
 
     /// A bit per stamp that equals `stamp`: that of slot `p` is bit `2 * SLOT_COUNT + p`, since the
     /// bucket is compared as 32-bit words. Other bits are unspecified.
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16;
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
     /// A bit per pair of words that agree in the significant bits; `needles` has no others.
     fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
@@ -157,10 +158,10 @@ impl Search for Portable {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         let is_it = |slot: usize| bucket.stamp(slot).is_some_and(|s| s.load(Ordering::Relaxed) == stamp);
-        (0..B::SLOT_COUNT).fold(0, |places, slot| {
-            places | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
+        (0..B::SLOT_COUNT).fold(0, |positions, slot| {
+            positions | u16::from(is_it(slot)) << (2 * B::SLOT_COUNT % 16 + slot)
         })
     }
 
@@ -190,12 +191,12 @@ impl Search for Avx2 {
                 _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
             }
         };
-        let equal = (half(0) | half(WORDS / 2) << (WORDS / 2)) & places::<B>();
+        let equal = (half(0) | half(WORDS / 2) << (WORDS / 2)) & slot_mask::<B>();
         (bucket.slot(first_bit(equal)).load(Ordering::Relaxed), equal)
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
@@ -252,7 +253,7 @@ impl Search for Avx512 {
         unsafe {
             let slots = _mm512_load_si512((&raw const *bucket).cast());
             let keys = _mm512_and_si512(slots, _mm512_set1_epi64(significant as i64));
-            let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needle as i64));
+            let equal = _mm512_mask_cmpeq_epi64_mask(slot_mask::<B>(), keys, _mm512_set1_epi64(needle as i64));
             // Compressing moves the slot to the front; much faster than computing its number and
             // loading it.
             let found = _mm512_castsi512_si128(_mm512_maskz_compress_epi64(equal, slots));
@@ -261,7 +262,7 @@ impl Search for Avx512 {
     }
 
     #[inline(always)]
-    fn hit_at<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
+    fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16 {
         use std::arch::x86_64::{_mm512_cmpeq_epi32_mask, _mm512_load_si512, _mm512_set1_epi32};
         // SAFETY: the processor has AVX-512, as only code for it names the type, and the load is
         // that of a bucket, which is aligned; for concurrent stores see `fast::simd`.
@@ -296,10 +297,10 @@ mod tests {
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
         };
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
-        for (stamp, places) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
+        for (stamp, positions) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
             assert_eq!(
-                S::hit_at(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
-                places
+                S::fresh_stamps(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
+                positions
             );
         }
         check_bucket::<S, _>(&stamped, significant);
@@ -319,8 +320,11 @@ mod tests {
         for i in 0..B::SLOT_COUNT {
             let needle = (i as u64) << 4 | 1;
             let expected = bucket.slot(i).load(Ordering::Relaxed);
-            let (found, place) = S::find(bucket, needle, significant);
-            assert_eq!((found & significant == needle, place), (i != 3, u8::from(i != 3) << i));
+            let (found, position) = S::find(bucket, needle, significant);
+            assert_eq!(
+                (found & significant == needle, position),
+                (i != 3, u8::from(i != 3) << i)
+            );
             assert!(i == 3 || found == expected);
             assert_eq!(bucket.scan(needle, significant), (i != 3).then_some((expected, i)));
         }

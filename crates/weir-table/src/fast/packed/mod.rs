@@ -25,7 +25,7 @@ pub(super) use bucket::Avx512;
 pub(super) use bucket::{Plain, Search, Stamped};
 pub(super) use writer::Packed;
 
-use crate::fast::batch::{Batch, SLOTS, each, each_of, is_dense, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::hash::Seed;
 use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::packing::{Newest, Packing, stamp_step, step};
@@ -124,8 +124,8 @@ impl Probes {
 /// bit for the position there, with `idle_timeout`.
 struct Matches {
     slots: Row<u64>,
-    places: Row<u8>,
-    /// Which stamps of the bucket are of this step, see [`Search::hit_at`].
+    positions: Row<u8>,
+    /// Which stamps of the bucket are of this step, see [`Search::fresh_stamps`].
     fresh: Row<u16>,
     /// The current step.
     now: u32,
@@ -139,9 +139,9 @@ impl Matches {
     #[inline(always)]
     unsafe fn are_stale<B: Bucket>(&self) -> bool {
         // SAFETY: the caller's promise.
-        let rows = unsafe { self.places.all().iter().zip(self.fresh.all()) };
-        rows.fold(0, |stale, (place, fresh)| {
-            stale | u16::from(*place) & !(fresh >> (2 * B::SLOT_COUNT % 16))
+        let rows = unsafe { self.positions.all().iter().zip(self.fresh.all()) };
+        rows.fold(0, |stale, (position, fresh)| {
+            stale | u16::from(*position) & !(fresh >> (2 * B::SLOT_COUNT % 16))
         }) != 0
     }
 }
@@ -231,7 +231,7 @@ impl<B: Bucket> Array<B> {
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
         let scan = |number: u32| {
             let found = self.bucket(number).scan(needle, significant);
-            found.map(|(slot, place)| (slot, number, place))
+            found.map(|(slot, position)| (slot, number, position))
         };
         loop {
             let moves = self.moves.load(Ordering::Acquire);
@@ -269,7 +269,7 @@ impl<B: Bucket> Array<B> {
             // SAFETY: the processor has these features.
             return unsafe { self.lookup_simd(batch) };
         }
-        self.one_by_one::<S, DENSE>(*batch)
+        self.lookup_scalar::<S, DENSE>(*batch)
     }
 
     /// Computes the buckets of all keys, in a loop of its own so that it is vectorised. Sets all
@@ -286,7 +286,7 @@ impl<B: Bucket> Array<B> {
                 needle.write(packing.needle(*key));
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 let key = keys[slot];
                 probes.buckets.set(slot, first(seed.hash_word(key), count));
                 probes.needles.set(slot, packing.needle(key));
@@ -300,20 +300,20 @@ impl<B: Bucket> Array<B> {
     fn prefetch_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &Probes) {
         let buckets = self.buckets.as_slice().as_ptr();
         let mut overflowing = 0;
-        each_of::<DENSE>(active, |slot, bit| {
-            // SAFETY: `seek` set active slots.
+        each_slot::<DENSE>(active, |slot, bit| {
+            // SAFETY: `make_probes` set active slots.
             let number = unsafe { probes.buckets.get(slot) };
             prefetch(buckets.wrapping_add(number as usize));
             overflowing |= bit & ones(self.overflows(number));
         });
-        each(overflowing, |slot, _| {
+        each_bit(overflowing, |slot, _| {
             prefetch(self.bucket(second(self.seed.hash_word(keys[slot]), self.count)));
         });
     }
 
     /// [`Array::optimistic`] without SIMD across keys.
     #[inline(always)]
-    fn one_by_one<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn lookup_scalar<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
         let active = batch.active;
         let (packing, significant) = (self.packing, self.packing.significant());
         let length = SLOTS - active.leading_zeros() as usize;
@@ -326,13 +326,13 @@ impl<B: Bucket> Array<B> {
         }
         let mut found = Matches {
             slots: Row::unset(),
-            places: Row::unset(),
+            positions: Row::unset(),
             fresh: Row::unset(),
             now: step(batch.now) as u32,
         };
         found.slots.prepare(active);
         if B::STAMPS {
-            found.places.prepare(active);
+            found.positions.prepare(active);
             found.fresh.prepare(active);
         }
         if DENSE {
@@ -343,15 +343,15 @@ impl<B: Bucket> Array<B> {
                 }
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 self.find_optimistic::<S>(slot, &probes, &mut found);
             });
         }
-        // SAFETY: `seek` and `find_optimistic` set active slots.
+        // SAFETY: `make_probes` and `find_optimistic` set active slots.
         let mut hits = active & unsafe { S::equal(found.slots.all(), probes.needles.all(), significant) };
         if hits != active {
             let second_mask = self.maybe_in_second(active & !hits, &probes);
-            each(second_mask, |slot, bit| {
+            each_bit(second_mask, |slot, bit| {
                 probes
                     .buckets
                     .set(slot, second(self.seed.hash_word(keys[slot]), self.count));
@@ -360,7 +360,7 @@ impl<B: Bucket> Array<B> {
         }
         // SAFETY: the default has the words of a result.
         let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        // SAFETY: `seek` and `find_optimistic` set active slots, and only these are used.
+        // SAFETY: `make_probes` and `find_optimistic` set active slots, and only these are used.
         let (slots, needles) = unsafe { (found.slots.all(), probes.needles.all()) };
         let result = |value: u64, needle: u64| {
             let hit = value & significant == needle;
@@ -373,7 +373,7 @@ impl<B: Bucket> Array<B> {
                 *to = result(*value, *needle);
             }
         } else {
-            each(active, |slot, _| {
+            each_bit(active, |slot, _| {
                 let at = slot & (SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
                 unsafe { batch.set_result(0, slot, result(slots[at], needles[at])) };
@@ -381,11 +381,11 @@ impl<B: Bucket> Array<B> {
         }
         // SAFETY: `find_optimistic` set active slots.
         if B::STAMPS && unsafe { found.are_stale::<B>() } {
-            each(hits, |slot, _| {
-                // SAFETY: only active slots, whose bucket and place `seek` and `find_optimistic`
-                // set; there are places with last hits (`STAMPS`).
-                let (bucket, place) = unsafe { (probes.buckets.get(slot), found.places.get(slot)) };
-                self.stamp_hit(bucket, first_bit(place), found.now);
+            each_bit(hits, |slot, _| {
+                // SAFETY: only active slots, whose bucket and place `make_probes` and
+                // `find_optimistic` set; there are places with last hits (`STAMPS`).
+                let (bucket, position) = unsafe { (probes.buckets.get(slot), found.positions.get(slot)) };
+                self.stamp_hit(bucket, first_bit(position), found.now);
             });
         }
         hits
@@ -394,15 +394,15 @@ impl<B: Bucket> Array<B> {
     /// Searches a slot's bucket for its key. Returns whether it is there.
     #[inline(always)]
     fn find_optimistic<S: Search>(&self, slot: usize, probes: &Probes, found: &mut Matches) -> bool {
-        // SAFETY: `seek` set active slots, and where there are others they are 0.
+        // SAFETY: `make_probes` set active slots, and where there are others they are 0.
         let (number, needle) = unsafe { (probes.buckets.get(slot), probes.needles.get(slot)) };
         let significant = self.packing.significant();
         let bucket = self.bucket(number);
-        let (value, place) = S::find(bucket, needle, significant);
+        let (value, position) = S::find(bucket, needle, significant);
         found.slots.set(slot, value);
         if B::STAMPS {
-            found.places.set(slot, place);
-            found.fresh.set(slot, S::hit_at(bucket, found.now));
+            found.positions.set(slot, position);
+            found.fresh.set(slot, S::fresh_stamps(bucket, found.now));
         }
         value & significant == needle
     }
@@ -411,8 +411,8 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn maybe_in_second(&self, missed: u64, probes: &Probes) -> u64 {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
-            // SAFETY: `seek` set active slots.
+        each_bit(missed, |slot, bit| {
+            // SAFETY: `make_probes` set active slots.
             second_mask |= bit & ones(self.overflows(unsafe { probes.buckets.get(slot) }));
         });
         second_mask
@@ -426,14 +426,14 @@ impl<B: Bucket> Array<B> {
             queue.prefetch_all();
         }
         let mut hits = 0;
-        each(batch.active, |slot, bit| {
+        each_bit(batch.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             match self.find(unsafe { batch.key(0, slot) }) {
-                Some((value, number, place)) => {
+                Some((value, number, position)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
                     unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                    self.stamp_hit(number, place, step(batch.now) as u32);
+                    self.stamp_hit(number, position, step(batch.now) as u32);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
                 None => unsafe { batch.write_result(slot, batch.default) },

@@ -4,9 +4,9 @@
 //! Buckets are prefetched two groups of keys before they are searched.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::mem::prefetch;
-use crate::fast::packed::bucket::{Bucket, first_bit, places};
+use crate::fast::packed::bucket::{Bucket, first_bit, slot_mask};
 use crate::fast::packed::{Array, Avx512, Search, second};
 use crate::fast::packing::step;
 use crate::fast::simd::{LANES, PackedSlots, SlotWords, group_mask, hash};
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// log2 of the bytes of a bucket, which is a cache line.
 const LINE_BITS: u32 = 6;
+/// Groups of eight keys in a vector.
 const GROUPS: usize = SLOTS / LANES;
 /// Distance of the prefetch, in groups of keys. With one, lines do not arrive in time; more take
 /// longer, too (docs/internals/lab-notes.md).
@@ -140,7 +141,7 @@ impl<B: Bucket> Array<B> {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn redirect_to_second(&self, batch: Batch<'_>, missed: u64, addresses: &mut SlotWords) -> u64 {
         let mut second_mask = 0;
-        each(missed, |slot, bit| {
+        each_bit(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
             let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
             let first = super::first(hash, self.count);
@@ -162,7 +163,7 @@ impl<B: Bucket> Array<B> {
         static ALL: AtomicU32 = AtomicU32::new(u32::MAX);
         // SAFETY: a bucket is as long as a vector, and aligned like one; see `find_simd`.
         let slots = unsafe { _mm512_load_si512((&raw const *self.bucket(number)).cast()) };
-        let is_full = _mm512_mask_testn_epi64_mask(places::<B>(), slots, slots) == 0;
+        let is_full = _mm512_mask_testn_epi64_mask(slot_mask::<B>(), slots, slots) == 0;
         let bits = select_unpredictable(is_full, &ALL, self.overflow_bits(number));
         bits.load(Ordering::Acquire) >> (number % 32) & 1 == 1
     }
@@ -179,7 +180,7 @@ impl<B: Bucket> Array<B> {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn stamp_all(&self, addresses: &SlotWords, found: &MatchBits, hits: u64, now: u32) {
-        each(hits, |slot, _| {
+        each_bit(hits, |slot, _| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
             self.stamp_hit(number, found.of(slot), now);
         });
@@ -191,14 +192,14 @@ impl<B: Bucket> Array<B> {
     fn search_second(&self, batch: Batch<'_>, second_mask: u64, addresses: &SlotWords, needles: &SlotWords) -> u64 {
         let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
         let mut hits = 0;
-        each(second_mask, |slot, bit| {
+        each_bit(second_mask, |slot, bit| {
             let number = self.number_at(addresses.0[slot % SLOTS]);
-            let (value, place) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
-            if place != 0 {
+            let (value, position) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
+            if position != 0 {
                 hits |= bit;
                 // SAFETY: only active slots, and word 0 always exists.
                 unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                self.stamp_hit(number, first_bit(place), now);
+                self.stamp_hit(number, first_bit(position), now);
             }
         });
         hits
@@ -232,8 +233,8 @@ unsafe fn find_simd<B: Bucket>(
         // SAFETY: the address is of a bucket, which is aligned. Aligned words are never read half,
         // and the caller validates the seqlock before it uses what was read.
         let bucket = unsafe { _mm512_load_si512(buckets[i] as *const __m512i) };
-        let keys = constants.entries.keys_of(bucket);
-        let equal = _mm512_mask_cmpeq_epi64_mask(places::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
+        let keys = constants.entries.key_bits(bucket);
+        let equal = _mm512_mask_cmpeq_epi64_mask(slot_mask::<B>(), keys, _mm512_set1_epi64(needles[i] as i64));
         if B::STAMPS {
             found[i] = equal;
         }

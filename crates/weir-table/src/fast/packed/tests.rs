@@ -15,25 +15,25 @@ const UNTOUCHED: u64 = 0x5555;
 /// An implementation of the lookup, while no writer runs.
 type Lookup<B> = fn(&Array<B>, Batch<'_>) -> u64;
 
-fn one_by_one<S: Search, B: Bucket>(array: &Array<B>, batch: Batch<'_>) -> u64 {
+fn lookup_scalar<S: Search, B: Bucket>(array: &Array<B>, batch: Batch<'_>) -> u64 {
     if is_dense(batch.active) {
-        array.one_by_one::<S, true>(batch)
+        array.lookup_scalar::<S, true>(batch)
     } else {
-        array.one_by_one::<S, false>(batch)
+        array.lookup_scalar::<S, false>(batch)
     }
 }
 
 /// All implementations that the processor supports.
 fn implementations<B: Bucket>() -> Vec<Lookup<B>> {
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(unused_mut))]
-    let mut implementations: Vec<Lookup<B>> = vec![one_by_one::<Portable, B>, Array::contended];
+    let mut implementations: Vec<Lookup<B>> = vec![lookup_scalar::<Portable, B>, Array::contended];
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         if std::arch::is_x86_feature_detected!("avx2") {
-            implementations.push(one_by_one::<Avx2, B>);
+            implementations.push(lookup_scalar::<Avx2, B>);
         }
         if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512dq") {
-            implementations.push(one_by_one::<Avx512, B>);
+            implementations.push(lookup_scalar::<Avx512, B>);
         }
         if has_simd() {
             // SAFETY: the processor has these features.
@@ -101,7 +101,7 @@ fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
     let entries = (buckets * B::MAX_LOAD / if buckets < 100 { 2 } else { 1 }) as u64;
     let mut packed = Packed::<B>::new(packing(), buckets * B::BUILT_LOAD / 2);
     for key in 0..entries {
-        packed.put(&rule(key), &[head(key)], 0);
+        packed.insert_rule(&rule(key), &[head(key)], 0);
     }
     let array = packed.view().0;
     assert_eq!((packed.len() as u64, array.buckets.len()), (entries, buckets));
@@ -134,7 +134,7 @@ fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
             1 + (random >> 33) % (all - 1)
         });
         look_up(&packed, lookup, &keys, active, now);
-        each(active, |slot, _| {
+        each_bit(active, |slot, _| {
             if let Some(last) = last.get_mut(keys[slot] as usize) {
                 *last = now;
             }

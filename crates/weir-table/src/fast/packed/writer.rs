@@ -24,6 +24,7 @@ pub(in crate::fast) struct Packed<B: Bucket> {
 #[derive(Debug)]
 struct Store<B: Bucket> {
     array: Arc<Array<B>>,
+    /// Indexed by slot.
     handles: Vec<u32>,
 }
 
@@ -73,23 +74,23 @@ impl<B: Bucket> Packed<B> {
         let mut this = Packed::new(packing, entries.len());
         for (key, slot, handle, stamp) in entries {
             this.set_handle(handle, key);
-            this.put_new(Item { slot, handle, stamp });
+            this.insert_new(Item { slot, handle, stamp });
         }
         this
     }
 
     /// When an entry was hit last.
     pub(in crate::fast) fn stamp(&self, handle: u32) -> Option<u64> {
-        let place = self.store.place(*self.keys.as_ref()?.get(handle as usize)?)?;
-        if self.store.handle(place) != handle {
+        let slot_index = self.store.find_slot(*self.keys.as_ref()?.get(handle as usize)?)?;
+        if self.store.handle(slot_index) != handle {
             return None;
         }
-        Some(self.store.item(place)?.stamp * LAST_HIT_STEP_NS)
+        Some(self.store.item(slot_index)?.stamp * LAST_HIT_STEP_NS)
     }
 
     /// Inserts an entry, unless its result refers to a member or a group. True: readers need the
     /// new view.
-    pub(in crate::fast) fn put(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
+    pub(in crate::fast) fn insert_rule(&mut self, rule: &Rule, result: &[u64], stamp: u64) -> bool {
         if result[0] & INDIRECT != 0 {
             return false;
         }
@@ -100,17 +101,18 @@ impl<B: Bucket> Packed<B> {
             handle: rule.handle,
             stamp: step(stamp),
         };
-        let place = self.store.place(key);
-        let old = place.and_then(|p| self.store.item(p));
+        let slot_index = self.store.find_slot(key);
+        let old = slot_index.and_then(|p| self.store.item(p));
         self.set_handle(rule.handle, key);
-        if let (Some(place), Some(old)) = (place, old) {
+        if let (Some(slot_index), Some(old)) = (slot_index, old) {
             item.stamp = item.stamp.max(old.stamp);
-            self.store.write(place, item);
+            self.store.write(slot_index, item);
             return false;
         }
-        self.put_new(item)
+        self.insert_new(item)
     }
 
+    /// Records the key of a handle, with `idle_timeout`.
     fn set_handle(&mut self, handle: u32, key: u64) {
         if let Some(keys) = &mut self.keys {
             let at = handle as usize;
@@ -122,7 +124,7 @@ impl<B: Bucket> Packed<B> {
     }
 
     /// Inserts an entry whose key is not there. True: readers need the new view.
-    fn put_new(&mut self, item: Item) -> bool {
+    fn insert_new(&mut self, item: Item) -> bool {
         self.entries += 1;
         if self.entries <= self.store.array.buckets.len() * B::MAX_LOAD && self.store.add(item).is_ok() {
             return false;
@@ -132,9 +134,9 @@ impl<B: Bucket> Packed<B> {
     }
 
     /// Removes an entry.
-    pub(in crate::fast) fn take(&mut self, rule: &Rule) {
-        let found = self.store.place(rule.value[0]);
-        let Some(place) = found.filter(|p| self.store.handle(*p) == rule.handle) else {
+    pub(in crate::fast) fn remove_rule(&mut self, rule: &Rule) {
+        let found = self.store.find_slot(rule.value[0]);
+        let Some(slot_index) = found.filter(|p| self.store.handle(*p) == rule.handle) else {
             return;
         };
         self.entries -= 1;
@@ -143,7 +145,7 @@ impl<B: Bucket> Packed<B> {
             handle: 0,
             stamp: 0,
         };
-        self.store.write(place, free);
+        self.store.write(slot_index, free);
     }
 
     /// Makes a larger array with all entries and this one.
@@ -182,38 +184,42 @@ impl<B: Bucket> Store<B> {
         prefetch(&raw const self.handles[first as usize * B::SLOT_COUNT]);
     }
 
+    /// The contents of a slot; 0 if it is free.
     fn slot(&self, (bucket, slot): SlotIndex) -> u64 {
         self.array.bucket(bucket as u32).slot(slot).load(Ordering::Relaxed)
     }
 
+    /// The handle of a slot's entry.
     fn handle(&self, (bucket, slot): SlotIndex) -> u32 {
         self.handles[bucket * B::SLOT_COUNT + slot]
     }
 
     /// The contents of a slot, unless it is free.
-    fn item(&self, place: SlotIndex) -> Option<Item> {
-        let slot = self.slot(place);
-        let stamp = self.array.bucket(place.0 as u32).stamp(place.1);
+    fn item(&self, slot_index: SlotIndex) -> Option<Item> {
+        let slot = self.slot(slot_index);
+        let stamp = self.array.bucket(slot_index.0 as u32).stamp(slot_index.1);
         (slot != 0).then(|| Item {
             slot,
-            handle: self.handle(place),
+            handle: self.handle(slot_index),
             stamp: stamp.map_or(0, |s| self.array.newest.time(s)),
         })
     }
 
+    /// The contents of all slots that are not free.
     fn items(&self) -> impl Iterator<Item = Item> {
-        let places = (0..self.array.buckets.len()).flat_map(|b| (0..B::SLOT_COUNT).map(move |s| (b, s)));
-        places.filter_map(|p| self.item(p))
+        let slot_indices = (0..self.array.buckets.len()).flat_map(|b| (0..B::SLOT_COUNT).map(move |s| (b, s)));
+        slot_indices.filter_map(|p| self.item(p))
     }
 
-    fn place(&self, key: u64) -> Option<SlotIndex> {
-        let (_, bucket, place) = self.array.find(key)?;
-        Some((bucket as usize, place))
+    /// The slot of a key.
+    fn find_slot(&self, key: u64) -> Option<SlotIndex> {
+        let (_, bucket, position) = self.array.find(key)?;
+        Some((bucket as usize, position))
     }
 
     /// Writes a slot.
-    fn write(&mut self, place: SlotIndex, item: Item) {
-        self.under_seqlock(|this| this.set(place, item));
+    fn write(&mut self, slot_index: SlotIndex, item: Item) {
+        self.under_seqlock(|this| this.set(slot_index, item));
     }
 
     /// Changes the array under the seqlock, so that optimistic readers retry.
@@ -223,8 +229,9 @@ impl<B: Bucket> Store<B> {
         self.array.seqlock.write_end();
     }
 
-    fn set(&mut self, place: SlotIndex, item: Item) {
-        let (bucket, slot) = place;
+    /// Writes a slot; the caller holds the seqlock.
+    fn set(&mut self, slot_index: SlotIndex, item: Item) {
+        let (bucket, slot) = slot_index;
         let array = &self.array;
         if item.slot != 0 {
             let [home, _] = array.homes(array.packing.key(item.slot));
@@ -244,14 +251,14 @@ impl<B: Bucket> Store<B> {
     /// Inserts a new key, and moves others if necessary.
     fn add(&mut self, item: Item) -> Result<(), Full> {
         let homes = self.homes(item.slot);
-        let is_free = |place| self.slot(place) == 0;
-        if let Some(place) = cuckoo::free(homes, B::SLOT_COUNT, is_free) {
-            self.write(place, item);
+        let is_free = |slot_index| self.slot(slot_index) == 0;
+        if let Some(slot_index) = cuckoo::free(homes, B::SLOT_COUNT, is_free) {
+            self.write(slot_index, item);
             return Ok(());
         }
-        let other = |place: SlotIndex| {
-            let homes = self.homes(self.slot(place));
-            homes[usize::from(homes[0] == place.0)]
+        let other = |slot_index: SlotIndex| {
+            let homes = self.homes(self.slot(slot_index));
+            homes[usize::from(homes[0] == slot_index.0)]
         };
         let path = cuckoo::path(homes, B::SLOT_COUNT, is_free, other).ok_or(Full)?;
         self.under_seqlock(|this| {
@@ -262,8 +269,8 @@ impl<B: Bucket> Store<B> {
                 }
             }
             // The last slot's key has a new place already, and is overwritten.
-            if let Some(place) = path.last() {
-                this.set(*place, item);
+            if let Some(slot_index) = path.last() {
+                this.set(*slot_index, item);
             }
         });
         Ok(())
@@ -298,12 +305,12 @@ mod tests {
             (keys.clone().count(), keys.clone().count())
         );
         for key in keys {
-            let place = store.place(key).expect("it was put in");
+            let slot_index = store.find_slot(key).expect("it was put in");
             let [first, second] = store.array.homes(key);
-            let bucket = place.0 as u32;
+            let bucket = slot_index.0 as u32;
             assert!(bucket == first || bucket == second && store.array.overflows(first));
-            assert_eq!(store.handle(place), key as u32 + 1);
-            assert_eq!(store.slot(place), key << 10 | 0x155 << 1 | 1);
+            assert_eq!(store.handle(slot_index), key as u32 + 1);
+            assert_eq!(store.slot(slot_index), key << 10 | 0x155 << 1 | 1);
         }
     }
 
@@ -313,7 +320,7 @@ mod tests {
         let (mut grown, mut lowest_load) = (Vec::new(), 1.0_f64);
         for key in 0..if cfg!(miri) { 100 } else { 20_000 } {
             let before = packed.store.array.buckets.len();
-            let is_new = packed.put(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS);
+            let is_new = packed.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS);
             let after = packed.store.array.buckets.len();
             assert_eq!(is_new, before != after);
             if is_new {
@@ -343,7 +350,7 @@ mod tests {
             let mut packed = packed::<B>(expected);
             let buckets = packed.store.array.buckets.len();
             for key in 0..expected as u64 {
-                packed.put(&rule(key), &[HEAD], 0);
+                packed.insert_rule(&rule(key), &[HEAD], 0);
             }
             check(&packed, 0..expected as u64);
             // With fewer buckets, both of a key fill up earlier.
@@ -357,12 +364,12 @@ mod tests {
         // The capacity of 62 buckets.
         let count = if cfg!(miri) { 50 } else { 62 * B::MAX_LOAD as u64 };
         for key in 0..count {
-            packed.put(&rule(key), &[HEAD], 0);
+            packed.insert_rule(&rule(key), &[HEAD], 0);
         }
         let gone = if cfg!(miri) { 100 } else { 20_000 };
         for key in 0..gone {
-            packed.take(&rule(key));
-            packed.put(&rule(key + count), &[HEAD], 0);
+            packed.remove_rule(&rule(key));
+            packed.insert_rule(&rule(key + count), &[HEAD], 0);
         }
         check(&packed, gone..gone + count);
         assert!(packed.store.array.moves.load(Ordering::Relaxed) > 0 || cfg!(miri));
@@ -379,7 +386,7 @@ mod tests {
         const KEYS: u64 = 16;
         let mut packed = packed::<B>(if cfg!(miri) { 200 } else { 20_000 });
         for key in 0..KEYS {
-            packed.put(&rule(key), &[HEAD], 0);
+            packed.insert_rule(&rule(key), &[HEAD], 0);
         }
         let view = packed.view();
         let (done, lookups) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -400,7 +407,7 @@ mod tests {
             let enough = if cfg!(miri) { 2 } else { 20_000 };
             let is_running = || !done.load(Ordering::Relaxed) && lookups.load(Ordering::Relaxed) < enough;
             for key in (0..KEYS).cycle().take_while(|_| is_running()) {
-                let Some(from) = packed.store.place(key) else {
+                let Some(from) = packed.store.find_slot(key) else {
                     unreachable!("it was put in")
                 };
                 let homes = packed.store.array.homes(key).map(|home| home as usize);
@@ -435,7 +442,7 @@ mod tests {
     #[test]
     fn entries_of_members_are_left_out() {
         let mut packed = packed::<Plain>(0);
-        assert!(!packed.put(&rule(1), &[INDIRECT], 0));
+        assert!(!packed.insert_rule(&rule(1), &[INDIRECT], 0));
         assert_eq!(packed.len(), 0);
     }
 }

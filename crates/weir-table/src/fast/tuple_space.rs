@@ -1,56 +1,63 @@
-//! Tuple space search, for many rules: a hash table per mask (a *group*). Lookups probe the groups
+//! Tuple space search, for many rules: a hash table per mask (a *tuple*). Lookups probe the tuples
 //! by falling rank of their best rule.
 //!
 //! Rules with the same mask and value form a chain of records by falling rank; ranges are compared
-//! along it. A packet probes a group only if that group's best rule outranks the packet's best
+//! along it. A packet probes a tuple only if that tuple's best rule outranks the packet's best
 //! match so far. A rule takes its record (result, key, three words, two per range key) and 15 to 30
-//! bytes of its group's hash table. LPM keys wider than 32 bits, and those beside exact keys, are
+//! bytes of its tuple's hash table. LPM keys wider than 32 bits, and those beside exact keys, are
 //! rules whose mask is the prefix: the first hit ends the search.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each, ones};
+use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::buckets::Buckets;
 use crate::fast::exact::word;
-use crate::fast::group_order::{GroupOrder, GroupView};
 use crate::fast::hash::Seed;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Record};
 use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
+use crate::fast::tuple_order::{TupleOrder, TupleView};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Groups larger than this are prefetched first.
+/// Tuples whose hash table has more bytes are prefetched first.
 const PREFETCH_MIN_BYTES: usize = 64 << 10;
-/// Fewer keys than this are hashed one by one.
+/// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
 
 /// Words of a record behind the key: the rank (two words), then the number of the next record in
 /// the chain with the record's own number in the upper half. Range bounds follow.
 pub(super) const EXTRA: usize = 3;
 
-/// Readers' view. It is replaced when a group appears, disappears or grows, or when its best rule
+/// Readers' view. It is replaced when a tuple appears, disappears or grows, or when its best rule
 /// changes.
 #[derive(Debug)]
-pub(super) struct TupleView {
-    order: GroupOrder,
+pub(super) struct TupleSpaceView {
+    order: TupleOrder,
     seed: Seed,
+    /// The first key word of a record.
     first_key_word: usize,
+    /// The first rank word of a record.
     rank_word: usize,
+    /// The range keys, which are compared along a chain.
     ranges: Arc<[FieldSlot]>,
+    /// Finds records by number, and keeps them alive.
     directory: Arc<Directory>,
 }
 
 /// The best match per slot so far.
 struct Best {
+    /// The record of the match, or the default.
     records: [NonNull<AtomicU64>; SLOTS],
+    /// The rank of the match.
     ranks: [RankWords; SLOTS],
+    /// The slots with a match.
     found: u64,
 }
 
-impl TupleView {
+impl TupleSpaceView {
     #[inline(always)]
     pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
         match batch.key_words() {
@@ -73,19 +80,19 @@ impl TupleView {
         let mut searching = batch.active;
         let mut hashes = [0; SLOTS];
         let count = SLOTS - batch.active.leading_zeros() as usize;
-        'groups: for chunk in self.order.chunks() {
-            for (view, mask) in chunk.groups(n) {
-                each(searching & best.found, |slot, bit| {
-                    searching &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best));
+        'tuples: for chunk in self.order.chunks() {
+            for (view, mask) in chunk.tuples(n) {
+                each_bit(searching & best.found, |slot, bit| {
+                    searching &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best_rank));
                 });
                 if searching == 0 {
-                    break 'groups;
+                    break 'tuples;
                 }
                 // Few keys are hashed one by one, many all at once, including those that need no
                 // probe.
                 let hashes = &mut hashes[..count];
                 if searching.count_ones() < FEW_KEYS {
-                    each(searching, |slot, _| {
+                    each_bit(searching, |slot, _| {
                         // SAFETY: open slots are active, and keys have `n` words.
                         let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
                         hashes[slot & (SLOTS - 1)] = seed.finish_sum(terms.fold(0, u64::wrapping_add));
@@ -103,12 +110,12 @@ impl TupleView {
                     hashes.iter_mut().for_each(|h| *h = seed.finish_sum(*h));
                 }
                 if view.buckets.bytes() > PREFETCH_MIN_BYTES {
-                    each(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+                    each_bit(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
                 }
                 let tester = view.buckets.tester();
                 let mut candidates = 0;
-                each(searching, |slot, bit| {
-                    candidates |= bit & ones(!tester.absent(hashes[slot & (SLOTS - 1)]));
+                each_bit(searching, |slot, bit| {
+                    candidates |= bit & ones(!tester.is_absent(hashes[slot & (SLOTS - 1)]));
                 });
                 // A loop, not a closure: a closure of this size would not be inlined, and so be
                 // compiled without the caller's target features.
@@ -121,13 +128,13 @@ impl TupleView {
                 }
             }
         }
-        each(batch.active, |slot, _| {
+        each_bit(batch.active, |slot, _| {
             // SAFETY: the slot is active; records have the table's record layout, the default the
             // result's.
             unsafe { batch.write_result(slot, best.records[slot & (SLOTS - 1)]) };
         });
         if let Some(stamp_word) = batch.stamp {
-            each(best.found, |slot, _| {
+            each_bit(best.found, |slot, _| {
                 // SAFETY: records that were found have the table's record layout.
                 unsafe { best.records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }
                     .store(batch.now, Ordering::Relaxed);
@@ -136,11 +143,11 @@ impl TupleView {
         best.found
     }
 
-    /// Probes one group for one packet.
+    /// Probes one tuple for one packet.
     #[inline(always)]
     fn probe(
         &self,
-        view: &GroupView,
+        view: &TupleView,
         hash: u64,
         key: impl Fn(usize) -> u64,
         mask: &[u64],
@@ -150,7 +157,7 @@ impl TupleView {
         let head = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
                 // SAFETY: records in the buckets and in chains have the table's record layout, with
-                // the key from `key_at`.
+                // the key from `first_key_word`.
                 (key(w) & m) ^ unsafe { word(record, self.first_key_word + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
@@ -158,14 +165,14 @@ impl TupleView {
         let mut next = head;
         while let Some(record) = next {
             // SAFETY: records in the buckets and in chains have the table's record layout, with
-            // rank, next and bounds from `rank_at`.
+            // rank, next and bounds from `rank_word`.
             let rank = unsafe { (word(record, self.rank_word), word(record, self.rank_word + 1)) };
             let found = best.found >> slot & 1 != 0;
             if found && best.ranks[slot & (SLOTS - 1)] >= rank {
                 return;
             }
             // SAFETY: records in the buckets and in chains have the table's record layout, with
-            // rank, next and bounds from `rank_at`.
+            // rank, next and bounds from `rank_word`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
                 word(record, self.rank_word + EXTRA + w)
             });
@@ -176,7 +183,7 @@ impl TupleView {
                 return;
             }
             // SAFETY: records in the buckets and in chains have the table's record layout, with
-            // rank, next and bounds from `rank_at`. Numbers in chains were given out.
+            // rank, next and bounds from `rank_word`. Numbers in chains were given out.
             next = unsafe {
                 let number = record.add(self.rank_word + 2).as_ref().load(Ordering::Acquire) as u32;
                 (number != 0).then(|| self.directory.record(number))
@@ -185,23 +192,27 @@ impl TupleView {
     }
 }
 
+/// The rules with one mask.
 #[derive(Debug)]
-struct Group {
+struct Tuple {
     buckets: Arc<Buckets>,
     /// Number of chains, not of rules.
     keys: usize,
+    /// The ranks of all its rules.
     ranks: BTreeSet<RankWords>,
-    /// The best rank in readers' view; `None`: the group is not in it.
+    /// The best rank in readers' view; `None`: the tuple is not in it.
     published: Option<RankWords>,
 }
 
 /// The writer's side.
 #[derive(Debug)]
-pub(super) struct Tuple {
+pub(super) struct TupleSpace {
     keys: Keys,
     seed: Seed,
-    groups: FxHashMap<Box<[u64]>, Group>,
-    order: GroupOrder,
+    /// Tuples by mask.
+    tuples: FxHashMap<Box<[u64]>, Tuple>,
+    /// The order that the next view has.
+    order: TupleOrder,
     entries: usize,
     /// Record numbers by handle, with `idle_timeout`.
     handles: Option<FxHashMap<u32, u32>>,
@@ -226,6 +237,7 @@ fn next(arena: &Arena, rec: Record) -> Option<Record> {
     (number != 0).then(|| arena.get(number))
 }
 
+/// Sets the next record of a chain.
 fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
     let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
     arena
@@ -233,6 +245,7 @@ fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
         .store(value, Ordering::Release);
 }
 
+/// The rank of a record's rule.
 fn rank(arena: &Arena, rec: Record) -> RankWords {
     let at = arena.layout().extra;
     (
@@ -241,17 +254,18 @@ fn rank(arena: &Arena, rec: Record) -> RankWords {
     )
 }
 
+/// The handle of a record's entry.
 fn handle(arena: &Arena, rec: Record) -> u32 {
     arena.word(rec, 0).load(Ordering::Relaxed) as u32
 }
 
-impl Tuple {
+impl TupleSpace {
     pub(super) fn new(keys: Keys, stamps: bool) -> Self {
-        Tuple {
+        TupleSpace {
             keys,
             seed: Seed::random(),
-            groups: FxHashMap::default(),
-            order: GroupOrder::default(),
+            tuples: FxHashMap::default(),
+            order: TupleOrder::default(),
             entries: 0,
             handles: stamps.then(FxHashMap::default),
         }
@@ -262,9 +276,9 @@ impl Tuple {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let groups = self.groups.values();
-        let groups = groups.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>();
-        groups + self.order.bytes() + self.entries * 9
+        let tuples = self.tuples.values();
+        let tuples = tuples.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>();
+        tuples + self.order.bytes() + self.entries * 9
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
@@ -272,6 +286,7 @@ impl Tuple {
         Some(arena.stamp(arena.get(number)))
     }
 
+    /// The hash of a rule's value.
     fn hash(&self, rule: &Rule) -> u64 {
         let words = rule.value.iter().enumerate();
         let terms = words.fold(0, |sum: u64, (w, v)| sum.wrapping_add(self.seed.term(w, *v)));
@@ -279,9 +294,9 @@ impl Tuple {
     }
 
     /// The first record of the chain with the rule's value.
-    fn chain(&self, arena: &Arena, group: &Group, rule: &Rule) -> Option<Record> {
+    fn chain(&self, arena: &Arena, tuple: &Tuple, rule: &Rule) -> Option<Record> {
         let layout = arena.layout();
-        let found = group.buckets.find(self.hash(rule), |record| {
+        let found = tuple.buckets.find(self.hash(rule), |record| {
             let mut words = rule.value.iter().enumerate();
             // SAFETY: records in the buckets are of this arena and have its layout.
             words.all(|(w, v)| unsafe { word(record, layout.key + w) } == *v)
@@ -292,8 +307,8 @@ impl Tuple {
 
     /// The record of an entry.
     pub(super) fn find(&self, arena: &Arena, rule: &Rule) -> Option<Record> {
-        let group = self.groups.get(rule.mask.as_slice())?;
-        let mut at = self.chain(arena, group, rule);
+        let tuple = self.tuples.get(rule.mask.as_slice())?;
+        let mut at = self.chain(arena, tuple, rule);
         while let Some(rec) = at {
             if handle(arena, rec) == rule.handle {
                 return Some(rec);
@@ -304,7 +319,7 @@ impl Tuple {
     }
 
     /// Inserts a record, or replaces that of the same entry. True: readers need a new view.
-    pub(super) fn put(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
+    pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
         if let Some(handles) = &mut self.handles {
             handles.insert(rule.handle, rec.index);
         }
@@ -321,20 +336,20 @@ impl Tuple {
 
     /// Replaces a record of a chain by one of the same rank.
     fn swap(&mut self, arena: &mut Arena, rule: &Rule, old: Record, new: Record) {
-        let Some(group) = self.groups.get(rule.mask.as_slice()) else {
+        let Some(tuple) = self.tuples.get(rule.mask.as_slice()) else {
             return;
         };
         set_next(arena, new, next(arena, old));
-        match self.before(arena, group, rule, old) {
+        match self.before(arena, tuple, rule, old) {
             Some(before) => set_next(arena, before, Some(new)),
-            None => group.buckets.replace(self.hash(rule), old.words, new.words),
+            None => tuple.buckets.replace(self.hash(rule), old.words, new.words),
         }
         arena.retire(old);
     }
 
     /// The record before another in its chain.
-    fn before(&self, arena: &Arena, group: &Group, rule: &Rule, rec: Record) -> Option<Record> {
-        let mut at = self.chain(arena, group, rule).filter(|first| *first != rec);
+    fn before(&self, arena: &Arena, tuple: &Tuple, rule: &Rule, rec: Record) -> Option<Record> {
+        let mut at = self.chain(arena, tuple, rule).filter(|first| *first != rec);
         while let Some(here) = at {
             let after = next(arena, here);
             if after == Some(rec) {
@@ -345,40 +360,41 @@ impl Tuple {
         None
     }
 
+    /// Adds a record to its tuple. True: readers need a new view.
     fn link(&mut self, arena: &Arena, rule: &Rule, rec: Record) -> bool {
         self.entries += 1;
         let hash = self.hash(rule);
-        if !self.groups.contains_key(rule.mask.as_slice()) {
-            let group = Group {
+        if !self.tuples.contains_key(rule.mask.as_slice()) {
+            let tuple = Tuple {
                 buckets: Arc::new(Buckets::new(0)),
                 keys: 0,
                 ranks: BTreeSet::new(),
                 published: None,
             };
-            self.groups.insert(rule.mask.as_slice().into(), group);
+            self.tuples.insert(rule.mask.as_slice().into(), tuple);
         }
         let first = self
-            .groups
+            .tuples
             .get(rule.mask.as_slice())
             .and_then(|g| self.chain(arena, g, rule));
-        let Some(group) = self.groups.get_mut(rule.mask.as_slice()) else {
+        let Some(tuple) = self.tuples.get_mut(rule.mask.as_slice()) else {
             return false;
         };
-        group.ranks.insert(rule.rank);
+        tuple.ranks.insert(rule.rank);
         let has_new_buckets = match first {
             Some(first) => {
-                insert_into_chain(arena, group, hash, rule, first, rec);
+                insert_into_chain(arena, tuple, hash, rule, first, rec);
                 false
             }
             None => {
                 set_next(arena, rec, None);
-                add_chain(arena, group, self.seed, hash, rule, rec)
+                add_chain(arena, tuple, self.seed, hash, rule, rec)
             }
         };
         self.publish(rule, has_new_buckets)
     }
 
-    /// Updates the group's place in the order, if its best rank or its buckets differ from readers'
+    /// Updates the tuple's place in the order, if its best rank or its buckets differ from readers'
     /// view. True: readers need a new view.
     ///
     /// Readers find a changed chain at once, a changed order with the next view. Until then a
@@ -386,31 +402,31 @@ impl Tuple {
     /// result from before the change.
     fn publish(&mut self, rule: &Rule, has_new_buckets: bool) -> bool {
         let mask = rule.mask.as_slice();
-        let Some(group) = self.groups.get_mut(mask) else {
+        let Some(tuple) = self.tuples.get_mut(mask) else {
             return false;
         };
-        let best = group.ranks.last().copied();
-        if best == group.published && !has_new_buckets {
+        let best_rank = tuple.ranks.last().copied();
+        if best_rank == tuple.published && !has_new_buckets {
             return false;
         }
-        if let Some(before) = group.published {
+        if let Some(before) = tuple.published {
             self.order.remove(mask, before);
         }
-        group.published = best;
-        match best {
-            Some(best) => {
-                let buckets = Arc::clone(&group.buckets);
-                self.order.insert(mask, GroupView { best, buckets });
+        tuple.published = best_rank;
+        match best_rank {
+            Some(best_rank) => {
+                let buckets = Arc::clone(&tuple.buckets);
+                self.order.insert(mask, TupleView { best_rank, buckets });
             }
             None => {
-                self.groups.remove(mask);
+                self.tuples.remove(mask);
             }
         }
         true
     }
 
     /// Removes a rule. True: readers need a new view.
-    pub(super) fn take(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
+    pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         let Some(rec) = self.find(arena, rule) else {
             return false;
         };
@@ -420,34 +436,35 @@ impl Tuple {
         self.unlink(arena, rule, rec)
     }
 
+    /// Removes a record from its tuple. True: readers need a new view.
     fn unlink(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
         let hash = self.hash(rule);
-        let Some(group) = self.groups.get(rule.mask.as_slice()) else {
+        let Some(tuple) = self.tuples.get(rule.mask.as_slice()) else {
             return false;
         };
-        let (before, after) = (self.before(arena, group, rule, rec), next(arena, rec));
+        let (before, after) = (self.before(arena, tuple, rule, rec), next(arena, rec));
         let mut last = false;
         match (before, after) {
             (Some(before), after) => set_next(arena, before, after),
-            (None, Some(after)) => group.buckets.replace(hash, rec.words, after.words),
+            (None, Some(after)) => tuple.buckets.replace(hash, rec.words, after.words),
             (None, None) => {
-                group.buckets.remove(hash, rec.words);
+                tuple.buckets.remove(hash, rec.words);
                 last = true;
             }
         }
         let rank = rank(arena, rec);
         arena.retire(rec);
         self.entries -= 1;
-        let Some(group) = self.groups.get_mut(rule.mask.as_slice()) else {
+        let Some(tuple) = self.tuples.get_mut(rule.mask.as_slice()) else {
             return false;
         };
-        group.ranks.remove(&rank);
-        group.keys -= usize::from(last);
+        tuple.ranks.remove(&rank);
+        tuple.keys -= usize::from(last);
         self.publish(rule, false)
     }
 
-    pub(super) fn view(&self, arena: &Arena) -> TupleView {
-        TupleView {
+    pub(super) fn view(&self, arena: &Arena) -> TupleSpaceView {
+        TupleSpaceView {
             order: self.order.clone(),
             seed: self.seed,
             first_key_word: arena.layout().key,
@@ -459,10 +476,10 @@ impl Tuple {
 }
 
 /// Inserts a record into the chain that begins with `first`.
-fn insert_into_chain(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first: Record, rec: Record) {
+fn insert_into_chain(arena: &Arena, tuple: &Tuple, hash: u64, rule: &Rule, first: Record, rec: Record) {
     if rank(arena, first) < rule.rank {
         set_next(arena, rec, Some(first));
-        group.buckets.replace(hash, first.words, rec.words);
+        tuple.buckets.replace(hash, first.words, rec.words);
         return;
     }
     let mut before = first;
@@ -476,14 +493,14 @@ fn insert_into_chain(arena: &Arena, group: &Group, hash: u64, rule: &Rule, first
     set_next(arena, before, Some(rec));
 }
 
-/// Adds a chain of one record to a group. True: the group has new buckets.
-fn add_chain(arena: &Arena, group: &mut Group, seed: Seed, hash: u64, rule: &Rule, rec: Record) -> bool {
-    group.keys += 1;
+/// Adds a chain of one record to a tuple. True: the tuple has new buckets.
+fn add_chain(arena: &Arena, tuple: &mut Tuple, seed: Seed, hash: u64, rule: &Rule, rec: Record) -> bool {
+    tuple.keys += 1;
     let (n, first_key_word) = (rule.value.len(), arena.layout().key);
     let hash_of = |r: NonNull<AtomicU64>| {
         // SAFETY: records in the buckets are of this arena and have its layout, with the key there.
         let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, first_key_word + w) }));
         seed.finish_sum(terms.fold(0, u64::wrapping_add))
     };
-    Buckets::put(&mut group.buckets, group.keys, hash, rec.words, hash_of)
+    Buckets::insert(&mut tuple.buckets, tuple.keys, hash, rec.words, hash_of)
 }
