@@ -13,20 +13,18 @@ use weir_lanes::{ConfigError, Device, LaneConfig, LaneOptions, Order, Port, Sequ
 /// Requests that the queue of the device holds.
 const QUEUE: usize = 16;
 
-struct Job {
+struct Request {
     ticket: Ticket,
     number: u64,
     square: u64,
 }
 
-struct Requests {
-    jobs: Vec<Box<Job>>,
-}
+type Job = Box<Request>;
 
 /// The driver: the worker's side of the device.
 struct Card {
-    requests: SyncSender<Requests>,
-    completions: Receiver<Box<Job>>,
+    requests: SyncSender<Vec<Job>>,
+    completions: Receiver<Job>,
 }
 
 impl Card {
@@ -40,8 +38,8 @@ impl Card {
 }
 
 /// Completes the last request of a batch first. Ends when the driver is dropped.
-fn run_hardware(queue: &Receiver<Requests>, completions: &SyncSender<Box<Job>>) {
-    while let Ok(Requests { jobs }) = queue.recv() {
+fn run_hardware(queue: &Receiver<Vec<Job>>, completions: &SyncSender<Job>) {
+    while let Ok(jobs) = queue.recv() {
         for mut job in jobs.into_iter().rev() {
             job.square = job.number * job.number;
             if completions.send(job).is_err() {
@@ -51,19 +49,16 @@ fn run_hardware(queue: &Receiver<Requests>, completions: &SyncSender<Box<Job>>) 
     }
 }
 
-impl Device<Box<Job>> for Card {
-    fn submit(&mut self, jobs: &mut Vec<Box<Job>>) {
-        let request = Requests {
-            jobs: std::mem::take(jobs),
-        };
-        match self.requests.try_send(request) {
+impl Device<Job> for Card {
+    fn submit(&mut self, jobs: &mut Vec<Job>) {
+        match self.requests.try_send(std::mem::take(jobs)) {
             Ok(()) => {}
             // The queue is full: the port tries again at its next flush.
-            Err(TrySendError::Full(request) | TrySendError::Disconnected(request)) => *jobs = request.jobs,
+            Err(TrySendError::Full(refused) | TrySendError::Disconnected(refused)) => *jobs = refused,
         }
     }
 
-    fn poll(&mut self, done: &mut Vec<Box<Job>>) {
+    fn poll(&mut self, done: &mut Vec<Job>) {
         loop {
             match self.completions.try_recv() {
                 Ok(job) => done.push(job),
@@ -93,7 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut port = Port::to_device(&config, Box::new(Card::start()));
     let mut sequencer = Sequencer::new(Order::PerKey, config.depth());
     let mut waiting: VecDeque<u64> = (0..1000).collect();
-    let (mut done, mut released, mut out_of_order) = (Vec::new(), Vec::<Box<Job>>::new(), 0);
+    let (mut done, mut released, mut out_of_order) = (Vec::new(), Vec::<Job>::new(), 0);
     let mut last_completed = 0;
     while released.len() < 1000 {
         while port.has_room()
@@ -103,12 +98,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let ticket = sequencer
                 .issue(1, 0)
                 .ok_or("the sequencer is as large as the device is deep")?;
-            let job = Job {
+            let request = Request {
                 ticket,
                 number,
                 square: 0,
             };
-            port.submit(Box::new(job), 0).map_err(|_| "the port has room")?;
+            port.submit(Box::new(request), 0).map_err(|_| "the port has room")?;
         }
         port.flush();
         port.complete(&mut done);

@@ -7,11 +7,15 @@ use loom::thread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Publishes jobs one after the other beside a thread that parks while there are none.
-fn publish_beside_a_parking_thread(jobs: usize) {
+fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
-    builder.check(move || {
+    builder.check(run);
+}
+
+/// Publishes jobs one after the other beside a thread that parks while there are none.
+fn publish_beside_a_parking_thread(jobs: usize) {
+    model(move || {
         let shared = Arc::new((Signal::new(), AtomicUsize::new(0)));
         let parking = thread::spawn({
             let shared = Arc::clone(&shared);
@@ -41,4 +45,37 @@ fn loom_a_job_wakes_a_parking_thread() {
 #[test]
 fn loom_each_job_wakes_a_parking_thread() {
     publish_beside_a_parking_thread(2);
+}
+
+#[test]
+fn loom_two_workers_wake_a_parking_thread() {
+    model(|| {
+        let shared = Arc::new((Signal::new(), [AtomicUsize::new(0), AtomicUsize::new(0)]));
+        let parking = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let (signal, published) = &*shared;
+                let count = || published.iter().map(|jobs| jobs.load(Ordering::Acquire)).sum::<usize>();
+                let mut taken = 0;
+                while taken < 2 {
+                    match count() {
+                        found if found == taken => signal.park(|| count() == taken, thread::park),
+                        found => taken = found,
+                    }
+                }
+            }
+        });
+        let submit = |worker: usize| {
+            let (shared, thread) = (Arc::clone(&shared), parking.thread().clone());
+            move || {
+                let (signal, published) = &*shared;
+                published[worker].store(1, Ordering::Release);
+                signal.settle(|| thread.unpark());
+            }
+        };
+        let other = thread::spawn(submit(1));
+        submit(0)();
+        other.join().expect("submits");
+        parking.join().expect("takes every job");
+    });
 }

@@ -29,14 +29,15 @@ impl Signal {
     /// Parks the calling thread until it is woken, unless it is not idle. `park` may return without
     /// reason.
     pub(crate) fn park(&self, is_idle: impl FnOnce() -> bool, park: impl Fn()) {
-        self.parked.store(true, Ordering::Relaxed);
+        // Swaps, as loom orders a plain store after a swap of another thread only if it has seen it.
+        self.parked.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if is_idle() {
             while self.parked.load(Ordering::Acquire) {
                 park();
             }
         }
-        self.parked.store(false, Ordering::Relaxed);
+        self.parked.swap(false, Ordering::AcqRel);
     }
 
     /// Wakes the thread if it is seen to be parked.
