@@ -3,13 +3,12 @@
 //! `cargo run --release --example cost -p weir-lanes [rounds]`
 //!
 //! The worker's loop is timed with work of its own per job, with and without hand-over; the
-//! difference is the cost. A service that leaves the jobs alone shows the cost of the rings. One that
-//! writes to a cache line of each job shows what it adds that this line moves to the other core and
-//! back.
+//! difference is the cost. A service that leaves the jobs alone shows the cost of the rings. One
+//! that writes to a cache line of each job adds the transfer of this line between the cores.
 //!
-//! Cycles are those of the frequency in `/proc/cpuinfo`, or nanoseconds without it. On a machine that
-//! does other work, run it under `chrt -f 50`. The round trip stands beside each figure, because
-//! virtual processors move.
+//! Cycles are those of the frequency in `/proc/cpuinfo`, or nanoseconds without it. On a machine
+//! that does other work, run it under `chrt -f 50`. The round trip stands beside each figure,
+//! because virtual processors move.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

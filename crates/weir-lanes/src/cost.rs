@@ -52,10 +52,10 @@ pub struct CostConfig {
     pub minimum_samples: u32,
     /// By how many percent the other mode has to be cheaper before it is taken.
     pub hysteresis: u32,
-    /// One call in so many is executed in the other mode.
+    /// The other mode gets one call out of this many, to keep its average fresh.
     pub sample_one_in: u32,
-    /// Calls that follow each other when the other mode is sampled. Hand-over is cheap in batches,
-    /// so a single call would not tell what it costs.
+    /// Consecutive calls per sample of the other mode. Hand-over is cheap in batches, so a single
+    /// call would overstate its cost.
     pub sample_run: u32,
 }
 
@@ -84,7 +84,12 @@ impl Average {
     #[inline]
     fn add(&mut self, sample: f64) {
         self.samples = self.samples.saturating_add(1);
-        self.value += (sample - self.value) / f64::from(self.samples.min(Self::WINDOW));
+        let difference = sample - self.value;
+        self.value += if self.samples >= Self::WINDOW {
+            difference * (1.0 / Self::WINDOW as f64)
+        } else {
+            difference / f64::from(self.samples)
+        };
     }
 }
 
@@ -92,14 +97,30 @@ impl Average {
 ///
 /// Hand-over costs the suspension of a packet and its resumption, inline execution the extern
 /// itself. The cheaper one is the mode, with hysteresis. One call in a thousand runs in the other
-/// mode, so that both averages stay fresh. Before both have enough samples, calls are
-/// executed inline first, then handed over.
+/// mode, so that both averages stay fresh. Before both have enough samples, calls are executed
+/// inline first, then handed over; so an extern that blocks is better handed over without a model.
 ///
-/// All costs are in the caller's unit, such as cycles. A caller may record a sample of its calls.
+/// All costs are in the caller's unit, such as cycles. A caller need not record every call.
+///
+/// # Example
+///
+/// ```
+/// use weir_lanes::{Choice, CostConfig, CostModel};
+///
+/// let mut model = CostModel::new(CostConfig { minimum_samples: 1, ..CostConfig::default() });
+/// assert_eq!(model.choose(0.0), Choice::Inline);
+/// model.record_inline(900.0);
+/// assert_eq!(model.choose(0.0), Choice::HandOver);
+/// model.record_suspension(30.0);
+/// assert_eq!(model.choose(0.1), Choice::HandOver);
+/// assert!(model.explain().starts_with("hand over: a call costs 900 inline and 30 for"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct CostModel {
     config: CostConfig,
     mode: Mode,
+    /// How much more the present mode may cost than the other one.
+    margin: f64,
     /// Calls until the other mode is sampled, or until the run of samples ends.
     countdown: u64,
     is_sampling: bool,
@@ -116,6 +137,7 @@ impl CostModel {
         let mut model = CostModel {
             config,
             mode: Mode::Inline,
+            margin: 1.0 + f64::from(config.hysteresis) / 100.0,
             countdown: 0,
             is_sampling: false,
             inline: Average::default(),
@@ -244,8 +266,7 @@ impl CostModel {
             Mode::Inline => (self.inline.value, self.suspension.value),
             Mode::HandOver => (self.suspension.value, self.inline.value),
         };
-        let margin = 1.0 + f64::from(self.config.hysteresis) / 100.0;
-        if alternative * margin < present {
+        if alternative * self.margin < present {
             self.mode = self.mode.other();
             self.is_sampling = false;
             self.countdown = self.pause();

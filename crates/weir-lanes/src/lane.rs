@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 use thiserror::Error;
 
-/// Most threads that were replaced and still hang in the service. With so many, a place gets no new
+/// Most threads that were replaced and still hang in the service. Beyond that, a place gets no new
 /// thread until one of them has ended.
 const MAX_HANGING: usize = 16;
 
@@ -268,7 +268,7 @@ impl<J: Send + 'static> Drop for Lane<J> {
                 std::thread::sleep(Duration::from_micros(50));
             }
             if handle.is_finished() {
-                // A panic outside of a batch has ended the thread, which is all that is needed here.
+                // It may have ended by a panic, which the panic hook has reported.
                 let _ = handle.join();
             }
         }

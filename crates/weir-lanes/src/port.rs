@@ -108,7 +108,7 @@ impl<J: Send + 'static> Threads<J> {
         if self.links.len() == 1 {
             return 0;
         }
-        // Spreads hints that differ in few bits, and scales the upper half to the number of threads.
+        // Spreads hints that differ in few bits, then scales the upper half to the threads.
         let spread = hint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         ((spread * self.links.len() as u64) >> 32) as usize
     }
@@ -166,9 +166,12 @@ enum Backend<J> {
 /// A worker calls [`flush`](Self::flush) and [`complete`](Self::complete) once per round, and
 /// [`check`](Self::check) every so often: in intervals below the time limit of the lane. A worker
 /// that stops calling `complete` while jobs are in flight, such as to sleep, calls `check` before.
+/// Completions do not wake a worker.
 pub struct Port<J: Send + 'static> {
     backend: Backend<J>,
     depth: usize,
+    /// The load of one job.
+    share: f64,
     batch: usize,
     in_flight: usize,
     is_closed: bool,
@@ -213,6 +216,7 @@ impl<J: Send + 'static> Port<J> {
         Port {
             backend,
             depth: config.depth(),
+            share: 1.0 / config.depth() as f64,
             batch: config.batch(),
             in_flight: 0,
             is_closed: false,
@@ -294,8 +298,8 @@ impl<J: Send + 'static> Port<J> {
     }
 
     /// Collects jobs whose batch panicked. Replaces threads that have ended, and those that have
-    /// made no progress for the time limit while jobs of this port wait. Late results of a thread
-    /// that was replaced are discarded.
+    /// made no progress for the time limit while jobs of this port wait. Results that the old
+    /// thread still produces are discarded.
     ///
     /// It makes sure that no thread sleeps while jobs wait that were flushed before.
     pub fn check(&mut self, now: Instant) -> Lost<J> {
@@ -355,7 +359,7 @@ impl<J: Send + 'static> Port<J> {
     #[inline]
     #[must_use]
     pub fn load(&self) -> f64 {
-        self.in_flight as f64 / self.depth as f64
+        self.in_flight as f64 * self.share
     }
 
     /// Whether the lane was dropped and a check has noticed it. No more jobs are accepted.

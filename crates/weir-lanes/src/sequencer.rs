@@ -51,8 +51,9 @@ struct Queue {
 
 /// Releases jobs in the order of their submission per key.
 ///
-/// Memory is bounded and allocated at the start. Keys are hashed to twice as many queues as jobs may
-/// be outstanding; keys that share a queue, which is rare, are ordered as if they were the same.
+/// Memory is bounded and allocated at the start. Keys are hashed to twice as many queues as jobs
+/// may be outstanding; keys that share a queue, which is rare, are ordered as if they were the
+/// same.
 ///
 /// # Example
 ///
@@ -104,9 +105,10 @@ impl<J> Sequencer<J> {
         }
     }
 
-    /// Gives the next job of this key its place. `route` says where it executes, such as a number
-    /// for each lane and [thread](crate::Port::thread_for), for [`forget_route`](Self::forget_route).
-    /// None if as many jobs are outstanding as the limit.
+    /// Gives the next job of this key its place. None if as many jobs are outstanding as the limit.
+    ///
+    /// `route` says where it executes, for [`forget_route`](Self::forget_route): such as a number
+    /// for each lane and [thread](crate::Port::thread_for).
     ///
     /// A job that is executed at once needs a ticket too if its predecessors may be outstanding.
     #[inline]

@@ -29,7 +29,7 @@ impl Signal {
     /// Parks the calling thread until it is woken, unless it is not idle. `park` may return without
     /// reason.
     pub(crate) fn park(&self, is_idle: impl FnOnce() -> bool, park: impl Fn()) {
-        // Swaps, as loom orders a plain store after a swap of another thread only if it has seen it.
+        // Swaps: loom orders a plain store after another thread's swap only if it has seen it.
         self.parked.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if is_idle() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 256;
 /// Looks after which it parks.
 const SPINS_AND_YIELDS: u32 = SPINS + 64;
-/// One batch in so many is timed.
+/// The interval between batches that are timed.
 const TIMED: u64 = 64;
 
 /// What others see of a lane thread.

@@ -257,7 +257,7 @@ fn a_panic_loses_what_its_batch_had_not_finished() {
 }
 
 #[test]
-fn a_thread_that_hangs_is_replaced_and_its_late_results_are_discarded() {
+fn a_thread_that_hangs_is_replaced_and_its_later_results_are_discarded() {
     let mut setup = start(1, |_| {});
     let port = &mut setup.ports[0];
     let now = Instant::now();
@@ -269,7 +269,7 @@ fn a_thread_that_hangs_is_replaced_and_its_late_results_are_discarded() {
     assert_eq!((lost.count, lost.gone(), lost.threads), (10, 10, vec![0]));
     assert_works(port);
     setup.service.gate.store(true, Ordering::SeqCst);
-    // The abandoned thread finishes its batch, which nobody may see.
+    // The abandoned thread finishes its batch, which must not come back.
     wait_until("it ends", || setup.service.finished.load(Ordering::SeqCst) == 54);
     assert_works(port);
     assert_eq!(port.complete(&mut Vec::new()), 0);
