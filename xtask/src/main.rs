@@ -38,7 +38,7 @@ enum Task {
     Tidy,
     /// Tests of unsafe code under Miri, on a nightly toolchain; those of many minutes, too
     Miri,
-    /// Models of epochs and seqlocks under loom
+    /// Models of epochs, seqlocks and parked threads under loom
     Loom,
     /// Score weir against the P4 reference corpus
     Conformance {

@@ -81,9 +81,17 @@ fn provide() -> bool {
     is_successful("rustup", &component) || is_successful("rustup", &toolchain) && is_there()
 }
 
-/// Runs the models of epochs and seqlocks.
+/// Runs the models of epochs, of seqlocks and of parked lane threads.
 pub fn loom() -> Result<()> {
-    let arguments = ["test", "--package", "weir-table", "--lib", "loom_"];
+    let arguments = [
+        "test",
+        "--package",
+        "weir-table",
+        "--package",
+        "weir-lanes",
+        "--lib",
+        "loom_",
+    ];
     step_with("models", "cargo", &arguments, |command| {
         command.env("RUSTFLAGS", "--cfg loom");
         command.env("CARGO_TARGET_DIR", target("loom"));
