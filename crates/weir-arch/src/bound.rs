@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use weir_extern_api::{
-    Call as ExternCall, Extern, Object, Outcome, Parameter, Payload, PayloadAccess, Registry, Signature,
+    Call as ExternCall, Extern, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry, Signature,
 };
 use weir_interp::{ArgValue, BitBuffer, BodyKey, CallContext, CallEffect, CallSites, InValue, PacketState};
 use weir_ir::pipeline::{CallKind, PayloadUse};
@@ -34,6 +34,8 @@ pub struct BoundCall {
     pub execution: Execution,
     /// Where it stands in the source.
     pub loc: Loc,
+    /// Its number among the calls of registered externs of the program.
+    pub number: usize,
     function: Arc<dyn Extern>,
 }
 
@@ -155,6 +157,7 @@ impl BoundExterns {
             signature,
             execution: call.execution,
             loc,
+            number: self.calls.len(),
             function,
         }))
     }
@@ -168,14 +171,23 @@ impl BoundExterns {
         self.calls.get(&key(call, loc))
     }
 
-    /// Whether compiled code can make every call of the extern that this call names.
-    pub(crate) fn has_compiled_form(&self, call: &Call) -> bool {
-        let mut same = self
-            .calls
-            .iter()
-            .filter(|((instance, function, ..), _)| *instance == call.instance && *function == call.function)
-            .peekable();
-        same.peek().is_some() && same.all(|(_, bound)| bound.kind(0).is_some())
+    /// The calls of the program's text, by their numbers.
+    pub fn calls(&self) -> impl Iterator<Item = &Arc<BoundCall>> {
+        let mut all: Vec<&Arc<BoundCall>> = self.calls.values().collect();
+        all.sort_by_key(|call| call.number);
+        all.into_iter()
+    }
+
+    /// Number of different calls of registered externs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether the program calls no registered extern.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 
     /// Whether instances may have this type.
@@ -198,7 +210,7 @@ fn key(call: &Call, loc: Loc) -> CallKey {
 /// Externs of an architecture access state that other packets access in order.
 fn own_is_inline(call: &Call) -> Result<(), String> {
     match call.execution {
-        Execution::Inline => Ok(()),
+        Execution::Inline | Execution::Begin | Execution::Finish => Ok(()),
         Execution::Async(_) => Err(format!(
             "`{}` cannot be @async: it is an extern of the architecture, whose state other packets read and write",
             call.function
@@ -257,16 +269,74 @@ fn widths(program: &Program, vars: &[VarId]) -> Result<Vec<u32>, String> {
 }
 
 impl BoundCall {
-    /// What an engine must know of it, where `abort` is the exit of packets that it drops. `None`:
-    /// it may resize the payload, which compiled code does not do.
-    pub(crate) fn kind(&self, abort: u32) -> Option<CallKind> {
+    /// What an engine must know of a call in a pipeline, where `abort` is the exit of packets that
+    /// the extern drops.
+    pub(crate) fn kind(&self, call: &Call, abort: u32) -> CallKind {
         let payload = match self.signature.payload() {
             None => PayloadUse::None,
             Some(PayloadAccess::Read) => PayloadUse::Read,
-            Some(PayloadAccess::Write) => PayloadUse::Write,
-            Some(PayloadAccess::Resize) => return None,
+            Some(PayloadAccess::Write | PayloadAccess::Resize) => PayloadUse::Write,
         };
-        Some(CallKind::Extern { payload, abort })
+        match call.execution {
+            Execution::Inline | Execution::Async(_) => CallKind::Extern { payload, abort },
+            Execution::Begin => CallKind::ExternBegin,
+            Execution::Finish => CallKind::ExternFinish { abort },
+        }
+    }
+
+    /// Whether a packet may wait for it: it is `@async`, or it needs room behind the packet, which
+    /// there is only in the memory of packets that wait.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        self.needs_room() || matches!(self.execution, Execution::Async(_))
+    }
+
+    /// Whether it may make the payload longer or shorter.
+    #[must_use]
+    pub fn needs_room(&self) -> bool {
+        self.signature.payload() == Some(PayloadAccess::Resize)
+    }
+
+    /// The most bytes by which a payload of this length may grow.
+    #[must_use]
+    pub fn growth(&self, payload_bytes: usize) -> usize {
+        match self.needs_room() {
+            true => self.function.growth(payload_bytes),
+            false => 0,
+        }
+    }
+
+    /// Copies the words of `out` and `inout` arguments and of the results to `to`, in their order.
+    pub fn copy_outputs(&self, words: &[u64], to: &mut [u64]) {
+        let mut to = to.iter_mut();
+        let mut copy = |from: std::ops::Range<usize>| {
+            for (word, to) in words[from].iter().zip(&mut to) {
+                *to = *word;
+            }
+        };
+        for parameter in self.signature.parameters() {
+            if let ParameterKind::Values {
+                is_output: true,
+                widths,
+                first_word,
+                ..
+            } = &parameter.kind
+            {
+                let count: usize = widths.iter().map(|w| words_of(*w)).sum();
+                copy(*first_word..first_word + count);
+            }
+        }
+        copy(self.signature.first_result()..self.signature.words());
+    }
+
+    /// Executes it with these words and bytes `start..end` of this memory as the payload, which may
+    /// grow to the memory's end. Gives the payload's new end, too.
+    #[must_use]
+    pub fn execute_in(&self, words: &mut [u64], memory: &mut [u8], start: usize, end: usize) -> (Outcome, usize) {
+        let payload = self.signature.payload().and_then(|_| Payload::new(memory, start, end));
+        let mut call = ExternCall::new(&self.signature, words, payload);
+        let outcome = self.function.call(&mut call);
+        (outcome, call.into_payload().map_or(end, |payload| payload.range().end))
     }
 
     /// Executes it with these words ([`Signature`]) and this payload, which keeps its length.

@@ -4,7 +4,7 @@
 //! the time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are
 //! the switch's.
 
-use crate::bound::BoundCall;
+use crate::bound::{BoundCall, BoundExterns};
 use crate::choices::Choices;
 use crate::error::NotCompiled;
 use crate::fused::{Fused, FusedArguments, FusedPacket};
@@ -478,9 +478,14 @@ pub trait Architecture: Send + Sync {
         service.action_of_hit(table, EntryHandle::new(handle)?, keys)
     }
 
+    /// The registered externs that the program calls.
+    fn registered(&self) -> Option<&BoundExterns> {
+        None
+    }
+
     /// A call of a pipeline that [`CallKind::Extern`](weir_ir::pipeline::CallKind::Extern) says is
     /// one of a registered extern.
-    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f Arc<BoundCall>> {
         let _ = (fused, call);
         None
     }

@@ -7,6 +7,7 @@
 //! blocks run in which order is the architecture's choice.
 
 mod exits;
+mod externs;
 mod join_sums;
 mod sums;
 mod unaligned;

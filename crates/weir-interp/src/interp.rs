@@ -548,8 +548,8 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 Err(Outcome::Reject(error))
             }
             Terminator::Return => Err(Outcome::Return),
-            // Only pipelines have exits, and this engine runs blocks.
-            Terminator::Exit(_) => Err(Outcome::Abort(Abort::NoSuchBody)),
+            // Only pipelines have these, and this engine runs blocks.
+            Terminator::Exit(_) | Terminator::Suspend(_) => Err(Outcome::Abort(Abort::NoSuchBody)),
         }
     }
 

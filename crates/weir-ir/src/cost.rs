@@ -63,6 +63,7 @@ pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {
         | Terminator::Accept
         | Terminator::Reject
         | Terminator::Return
+        | Terminator::Suspend(_)
         | Terminator::Exit(_) => 1,
     }
 }

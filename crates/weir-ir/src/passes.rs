@@ -78,6 +78,7 @@ impl Terminator {
             Terminator::Switch { cases, default, .. } => cases.iter().map(|(_, b)| *b).chain([*default]).collect(),
             Terminator::Select { cases, default, .. } => cases.iter().map(|c| c.target).chain([*default]).collect(),
             Terminator::Lookup(l) => vec![l.next],
+            Terminator::Suspend(next) => vec![*next],
             Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => Vec::new(),
         }
     }
@@ -103,6 +104,7 @@ impl Terminator {
                 *default = f(*default);
             }
             Terminator::Lookup(l) => l.next = f(l.next),
+            Terminator::Suspend(next) => *next = f(*next),
             Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => {}
         }
     }

@@ -575,11 +575,16 @@ impl Printer<'_> {
         if call.is_pure {
             out.push_str(" pure");
         }
-        if let Execution::Async(AsyncCall { order, full }) = call.execution {
-            let _ = write!(out, " async order {}", order.word());
-            if let Some(full) = full {
-                let _ = write!(out, " full {}", full.word());
+        match call.execution {
+            Execution::Inline => {}
+            Execution::Async(AsyncCall { order, full }) => {
+                let _ = write!(out, " async order {}", order.word());
+                if let Some(full) = full {
+                    let _ = write!(out, " full {}", full.word());
+                }
             }
+            Execution::Begin => out.push_str(" begin"),
+            Execution::Finish => out.push_str(" finish"),
         }
         out
     }
@@ -649,6 +654,7 @@ impl Printer<'_> {
             Terminator::Reject => "reject".into(),
             Terminator::Return => "return".into(),
             Terminator::Exit(exit) => format!("exit {exit}"),
+            Terminator::Suspend(next) => format!("suspend {}", b(next)),
         }
     }
 

@@ -518,6 +518,7 @@ impl<'a> Verifier<'a> {
             }
             Terminator::Return => self.require(!is_parser, || "a parser cannot return".into()),
             Terminator::Exit(_) => self.error("only a pipeline has exits"),
+            Terminator::Suspend(_) => self.error("only a pipeline has packets that wait for externs"),
         }
     }
 

@@ -246,6 +246,7 @@ impl<'a> SegmentBuilder<'a, '_> {
             match &block.terminator {
                 Terminator::Lookup(lookup) => self.prepare_lookup(id, lookup),
                 Terminator::Exit(e) => self.add_destination(cx.layout.exit_points[*e as usize]),
+                Terminator::Suspend(_) => self.add_destination(cx.layout.point_of_block[&id]),
                 _ => {}
             }
             let clif = self.b.create_block();
@@ -563,6 +564,7 @@ impl<'a> SegmentBuilder<'a, '_> {
             Terminator::Switch { value, cases, default } => self.switch(value, cases, *default),
             Terminator::Select { keys, cases, default } => self.select(keys, cases, *default),
             Terminator::Lookup(lookup) => self.lookup(id, lookup),
+            Terminator::Suspend(_) => self.suspend_at(self.cx.layout.point_of_block[&id]),
             Terminator::Exit(exit) => {
                 if self.cx.analysis.pipeline.exits[*exit as usize].deparsed {
                     self.finish_packet();

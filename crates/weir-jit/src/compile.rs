@@ -275,11 +275,13 @@ impl Compiled {
             });
             Some((function, lanes))
         });
-        let schedule = Schedule::new(&layout, &tables, slot_prefetches, functions);
+        let schedule = Schedule::new(&analysis, &layout, &tables, slot_prefetches, functions);
         let has_back_edges = layout.points.iter().enumerate().any(|(i, _)| {
             layout.regions[i].iter().any(|b| {
-                matches!(pipeline.body.blocks[*b].terminator, Terminator::Lookup(_))
-                    && layout.point_of_block.get(b).is_some_and(|&to| to <= i)
+                matches!(
+                    pipeline.body.blocks[*b].terminator,
+                    Terminator::Lookup(_) | Terminator::Suspend(_)
+                ) && layout.point_of_block.get(b).is_some_and(|&to| to <= i)
             })
         });
         Ok(Compiled {
@@ -346,6 +348,13 @@ impl Compiled {
         self.assembly.as_deref()
     }
 
+    /// Words of the largest context of a packet that waits for an extern.
+    #[must_use]
+    pub fn max_context_words(&self) -> usize {
+        let contexts = self.schedule.contexts.iter();
+        contexts.map(|context| context.rows.len()).max().unwrap_or(0)
+    }
+
     /// The tables for which packets wait at a suspension point, or the point's kind.
     pub(crate) fn point_name(&self, index: usize) -> String {
         match &self.layout.points[index].kind {
@@ -358,6 +367,7 @@ impl Compiled {
                     .map(|t| self.pipeline.program.tables[t].name.as_str());
                 names.collect::<Vec<_>>().join(" + ")
             }
+            PointKind::Suspend { block } => format!("extern in b{}", block.index()),
             PointKind::Exit(e) => self.pipeline.exits[*e as usize].name.to_owned(),
         }
     }

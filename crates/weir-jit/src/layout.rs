@@ -40,6 +40,8 @@ pub(crate) enum PointKind {
     Start,
     /// A lookup, and the block that ends in it.
     Lookup { table: TableId, block: BlockId },
+    /// The packet waits for an extern, outside of the vector; the block before.
+    Suspend { block: BlockId },
     /// The packet has left by this exit.
     Exit(u32),
 }
@@ -123,8 +125,12 @@ pub(crate) struct Layout {
 
 /// Blocks from `start` to the next suspension points, in order.
 fn region(analysis: &Analysis<'_>, inline_lookups: &BTreeMap<BlockId, usize>, start: BlockId) -> Vec<BlockId> {
-    let is_lookup = |id| matches!(analysis.pipeline.body.blocks[id].terminator, Terminator::Lookup(_));
-    let seen = analysis.reachable(start, |id| is_lookup(id) && !inline_lookups.contains_key(&id));
+    let suspends = |id| match analysis.pipeline.body.blocks[id].terminator {
+        Terminator::Lookup(_) => !inline_lookups.contains_key(&id),
+        Terminator::Suspend(_) => true,
+        _ => false,
+    };
+    let seen = analysis.reachable(start, suspends);
     let mut blocks: Vec<BlockId> = analysis.order.iter().copied().filter(|b| seen.contains(b)).collect();
     blocks.retain(|b| *b != start);
     blocks.insert(0, start);
@@ -191,6 +197,10 @@ impl Layout {
             (BTreeMap::new(), Vec::new(), BTreeMap::new());
         let (mut arrays_used, mut executed) = (Vec::<TableId>::new(), 0..);
         for &id in &analysis.order {
+            if let Terminator::Suspend(next) = body.blocks[id].terminator {
+                point_of_block.insert(id, points.len());
+                points.push(point(PointKind::Suspend { block: id }, Some(next)));
+            }
             if let Terminator::Lookup(l) = &body.blocks[id].terminator {
                 let how = if plan.is_array_lookup(id) {
                     let known = arrays_used.iter().position(|t| *t == l.table);
@@ -284,6 +294,20 @@ impl Layout {
                     let remat = |v: &VarId| analysis.remat(l.next, *v).is_some();
                     point.saved = live.iter().filter(|v| narrow(v) && !remat(v)).collect();
                     point.remat = live.iter().filter(|v| narrow(v) && remat(v)).collect();
+                }
+                PointKind::Suspend { block } => {
+                    for next in body.blocks[*block].terminator.targets() {
+                        let live = &analysis.live[next.index()];
+                        let remat = |v: &VarId| analysis.remat(next, *v).is_some();
+                        point.saved = live.iter().filter(|v| narrow(v) && !remat(v)).collect();
+                        point.remat = live.iter().filter(|v| narrow(v) && remat(v)).collect();
+                        // How much of the packet must be there when it comes back.
+                        let state = analysis.entry_states[next.index()].as_ref();
+                        let varies = state.is_some_and(|state| state.cursor.is_none());
+                        if varies && !point.saved.contains(&analysis.cursor) {
+                            point.saved.push(analysis.cursor);
+                        }
+                    }
                 }
                 PointKind::Exit(exit) => {
                     let mut all = VarSet::new(analysis.vars.len());

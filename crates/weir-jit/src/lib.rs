@@ -59,6 +59,9 @@ mod sites;
 pub use compile::{Compiled, Options};
 pub use error::{CompileError, Unsupported};
 pub use layout::{PITCH, VECTOR};
-pub use run::{Frame, Host, Indexes, LaneUse, LoadedVector, LookedUp, Machine, StageCount, TAILROOM, cycles};
+pub use run::{
+    Frame, Host, Indexes, LaneUse, LoadedVector, LookedUp, Machine, SavedContext, StageCount, Suspended, TAILROOM,
+    cycles,
+};
 pub use simd::{SimdKernel, dispatch_simd};
 pub use sites::CallArguments;

@@ -105,7 +105,7 @@ fn is_revisited(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
         while let Some(at) = work.pop() {
             let lookups = layout.regions[at].iter().filter(|b| {
                 let terminator = &analysis.pipeline.body.blocks[**b].terminator;
-                matches!(terminator, Terminator::Lookup(_))
+                matches!(terminator, Terminator::Lookup(_) | Terminator::Suspend(_))
             });
             for &to in lookups.filter_map(|b| layout.point_of_block.get(b)) {
                 found[to] |= to <= start;

@@ -16,11 +16,15 @@ mod host;
 mod lane_use;
 mod matrix;
 mod outcomes;
+mod profile;
 pub(crate) mod schedule;
+pub(crate) mod suspended;
 
 pub use frame::Frame;
 pub use host::{Host, Indexes, LookedUp};
 pub use lane_use::LaneUse;
+pub use profile::{StageCount, cycles};
+pub use suspended::{SavedContext, Suspended};
 
 use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
@@ -38,7 +42,9 @@ pub const TAILROOM: usize = 64;
 
 /// The inputs of a run that stay the same for the whole vector.
 struct RunInputs<'a> {
-    compiled: &'a Compiled,
+    /// The point whose segment runs first: 0, or where the packets waited for an extern.
+    start: usize,
+    compiled: &'a Arc<Compiled>,
     tables: &'a [Arc<FastTable>],
     /// Keeps the tables' memory from being reclaimed.
     guard: &'a Guard<'a>,
@@ -96,33 +102,6 @@ pub(crate) const SCRATCH_LEAD: usize = 32;
 
 /// A fat pointer behind a thin one.
 struct HostPointer(*mut (dyn Host + 'static));
-
-/// Packets and cycles of a stage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StageCount {
-    /// Packets that ran through it.
-    pub packets: u64,
-    /// Executions, each for the packets of one vector that wait at its point.
-    pub runs: u64,
-    /// Cycles of the time-stamp counter, or nanoseconds where there is none.
-    pub cycles: u64,
-}
-
-/// Reads the time-stamp counter; nanoseconds where there is none.
-#[must_use]
-pub fn cycles() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: every x86-64 processor has the instruction.
-        unsafe { std::arch::x86_64::_rdtsc() }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        use std::time::Instant;
-        thread_local!(static START: Instant = Instant::now());
-        START.with(|s| s.elapsed().as_nanos() as u64)
-    }
-}
 
 /// The memory in which a pipeline runs. One per worker; all is allocated by [`Machine::new`].
 pub struct Machine {
@@ -386,12 +365,26 @@ impl LoadedVector<'_, '_> {
     /// the guard.
     #[inline(always)]
     pub fn run(self, tables: &[Arc<FastTable>], guard: &Guard<'_>, host: &mut impl Host, now_ns: u64) -> usize {
+        self.run_from(0, tables, guard, host, now_ns)
+    }
+
+    /// As [`LoadedVector::run`], from the segment behind a suspension point on.
+    #[inline(always)]
+    fn run_from(
+        self,
+        start: usize,
+        tables: &[Arc<FastTable>],
+        guard: &Guard<'_>,
+        host: &mut impl Host,
+        now_ns: u64,
+    ) -> usize {
         let Machine { compiled, memory } = self.machine;
         memory.check_tables(compiled, tables);
         let mut count = self.frames.len();
         memory.pending.fill(0);
         memory.cells.refresh(&compiled.sites.arrays, host);
         let run = RunInputs {
+            start,
             compiled,
             tables,
             guard,
@@ -562,7 +555,8 @@ impl MachineMemory {
     /// Runs the packets of a mask through all stages.
     #[inline(always)]
     fn run_vector(&mut self, run: &RunInputs<'_>, mask: u64, host: &mut impl Host) {
-        self.pending[0] = mask;
+        self.pending[run.start] = mask;
+        let mut is_resumed = run.start > 0;
         let &RunInputs {
             compiled,
             tables,
@@ -588,6 +582,16 @@ impl MachineMemory {
         while let Some(stage) = compiled.schedule.stages.get(point) {
             let packets = std::mem::take(&mut self.pending[point]);
             if packets == 0 {
+                point += 1;
+                continue;
+            }
+            if stage.suspends && !std::mem::take(&mut is_resumed) {
+                host.suspend(Suspended {
+                    point,
+                    slots: packets,
+                    compiled,
+                    context: &self.context,
+                });
                 point += 1;
                 continue;
             }
@@ -768,7 +772,7 @@ impl MachineMemory {
             arrays: self.arrays.as_ptr(),
             slot_addressing: self.slot_addressing.as_ptr(),
             context: self.context.as_ptr(),
-            compiled,
+            compiled: Arc::as_ptr(compiled),
             host: &raw mut host,
         };
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside

@@ -18,6 +18,10 @@ pub(crate) enum RuntimeFunction {
     Call,
     /// `(site, slot) -> abort`
     CallExtern,
+    /// `(site, slot) -> 0`
+    BeginExtern,
+    /// `(site, slot) -> abort`
+    FinishExtern,
     /// `(counter, index, slot)`
     Count,
     /// `(algorithm, bytes) -> hash`
@@ -37,9 +41,11 @@ pub(crate) enum RuntimeFunction {
 }
 
 impl RuntimeFunction {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Call,
         Self::CallExtern,
+        Self::BeginExtern,
+        Self::FinishExtern,
         Self::Count,
         Self::Hash,
         Self::ValueSet,
@@ -66,6 +72,8 @@ impl RuntimeFunction {
         match self {
             Self::Call => rarely("weir_call", calls::call as *const u8, 2, true),
             Self::CallExtern => rarely("weir_call_extern", calls::call_extern as *const u8, 2, true),
+            Self::BeginExtern => rarely("weir_begin_extern", calls::begin_extern as *const u8, 2, true),
+            Self::FinishExtern => rarely("weir_finish_extern", calls::finish_extern as *const u8, 2, true),
             Self::Count => often("weir_count", calls::count as *const u8, 3, false),
             Self::Hash => often("weir_hash", calls::hash as *const u8, 2, true),
             Self::ValueSet => often("weir_value_set", calls::value_set as *const u8, 2, true),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use weir_ir::pipeline::{Exit, Pipeline};
 use weir_ir::{BasicBlock, Bits, Body, Loc, MatchKind, Program, TableId, Terminator, ValueSetId, VarId};
-use weir_jit::{CallArguments, Compiled, Frame, Host, Indexes, LookedUp, Machine, Options, TAILROOM};
+use weir_jit::{CallArguments, Compiled, Frame, Host, Indexes, LookedUp, Machine, Options, Suspended, TAILROOM};
 use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{KeySpec, TableSpec};
 
@@ -91,6 +91,17 @@ impl Host for Silent {
         true
     }
 
+    fn begin_extern(&mut self, _: usize, _: usize, _: usize, _: &mut [u8], _: &[u64]) -> bool {
+        true
+    }
+
+    fn finish_extern(&mut self, _: usize, _: usize, words: &mut [u64]) -> bool {
+        words.fill(u64::MAX);
+        true
+    }
+
+    fn suspend(&mut self, _: Suspended<'_>) {}
+
     fn count(&mut self, _: usize, _: u64, _: usize) {}
 
     fn count_all(&mut self, _: usize, _: u64, _: Indexes<'_>) {}
@@ -171,6 +182,13 @@ fn a_result_that_a_host_gives_has_the_widths_of_its_action() {
         fn call_extern(&mut self, _: usize, _: usize, _: &mut [u8], _: &mut [u64]) -> bool {
             true
         }
+        fn begin_extern(&mut self, _: usize, _: usize, _: usize, _: &mut [u8], _: &[u64]) -> bool {
+            true
+        }
+        fn finish_extern(&mut self, _: usize, _: usize, _: &mut [u64]) -> bool {
+            true
+        }
+        fn suspend(&mut self, _: Suspended<'_>) {}
         fn count(&mut self, _: usize, _: u64, _: usize) {}
         fn count_all(&mut self, _: usize, _: u64, _: Indexes<'_>) {}
         fn read_cell(&mut self, _: usize, _: usize, _: u64) -> u64 {

@@ -9,6 +9,7 @@ mod counts;
 mod host;
 mod leaving;
 pub(crate) mod onward;
+mod resume;
 mod stage;
 mod tables;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 use crate::switch::{Output, Switch};
 use counts::Counted;
 use leaving::Vector;
+pub(crate) use onward::Passage;
 use stage::{Lent, Stage};
 use std::sync::Arc;
 use std::time::Duration;

@@ -34,6 +34,7 @@ mod snapshot;
 mod stats;
 mod switch;
 pub mod testing;
+mod waiting;
 
 pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, WriteResult};
 pub use fast::{FastError, Verdict};
@@ -48,6 +49,7 @@ pub use replication::{
 pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
+pub use waiting::{CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
 pub use weir_arch::{
     Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,
     Defaults, Digest, DropReason, Enumeration, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,

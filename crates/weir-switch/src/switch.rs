@@ -6,6 +6,7 @@ use crate::journal::Slot;
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
+use crate::waiting::AsyncCalls;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weir_arch::{
@@ -102,6 +103,8 @@ pub struct Switch {
     pub(crate) generation_limit: usize,
     /// Who hears of changes that stay.
     pub(crate) journal: Slot,
+    /// Calls of externs for which packets may wait.
+    pub(crate) async_calls: AsyncCalls,
 }
 
 impl Switch {
@@ -129,7 +132,6 @@ impl Switch {
             state: arch.initial_state(),
             replication: Replication::new(arch.replication()),
             program_observes_queues: arch.observes_queues(),
-            arch,
             queues: TrafficManager::new(config.queue_capacity),
             config,
             waiting: VecDeque::new(),
@@ -148,6 +150,8 @@ impl Switch {
             verdicts: Vec::new(),
             generation_limit: usize::MAX,
             journal: Slot::default(),
+            async_calls: AsyncCalls::new(arch.registered()),
+            arch,
         }
     }
 
@@ -392,6 +396,8 @@ impl Switch {
     /// As [`Switch::advance`], with choices made and events heard by others.
     pub fn advance_with(&mut self, now_ns: u64, choices: &mut dyn Choices, tracer: &mut dyn Tracer) -> Vec<Output> {
         let mut out = std::mem::take(&mut self.ready);
+        self.resume_waiting();
+        out.append(&mut self.ready);
         let mut context = Context { choices, tracer };
         let mut left = self.generation_limit;
         loop {
@@ -412,7 +418,8 @@ impl Switch {
     /// and nothing has changed.
     #[inline]
     pub fn pass_time(&mut self, now_ns: u64) -> bool {
-        let is_quiet = self.ready.is_empty() && self.next_departure().is_none_or(|t| t > now_ns);
+        let is_quiet =
+            self.ready.is_empty() && !self.async_calls.poll() && self.next_departure().is_none_or(|t| t > now_ns);
         if is_quiet {
             self.now_ns = self.now_ns.max(now_ns);
         }
@@ -424,6 +431,9 @@ impl Switch {
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Option<u64> {
+        if self.async_calls.waiting() > 0 {
+            return Some(self.now_ns);
+        }
         let generated = self.next_generated().filter(|_| self.generation_limit > 0);
         match (self.queues.next_departure(), generated) {
             (Some(departure), Some(generated)) => Some(departure.min(generated)),

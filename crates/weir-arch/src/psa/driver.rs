@@ -472,7 +472,11 @@ impl Architecture for Psa {
         fuse::fuse(self)
     }
 
-    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+    fn registered(&self) -> Option<&BoundExterns> {
+        Some(&self.registered)
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f Arc<BoundCall>> {
         match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
             FusedCall::Op(Op::Registered(call), _) => Some(call),
             FusedCall::Op(..) | FusedCall::Pseudo(_) => None,

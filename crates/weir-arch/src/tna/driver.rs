@@ -521,7 +521,11 @@ impl Architecture for Tna {
         transmit::update_delay(bytes, now_ns).unwrap_or(0)
     }
 
-    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+    fn registered(&self) -> Option<&BoundExterns> {
+        Some(&self.registered)
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f Arc<BoundCall>> {
         match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
             FusedCall::Op(Op::Registered(call), _) => Some(call),
             FusedCall::Op(..)

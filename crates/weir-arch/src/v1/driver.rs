@@ -417,7 +417,11 @@ impl Architecture for V1Model {
         }
     }
 
-    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f BoundCall> {
+    fn registered(&self) -> Option<&BoundExterns> {
+        Some(&self.registered)
+    }
+
+    fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f Arc<BoundCall>> {
         match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
             FusedCall::Op(Op::Registered(call), _) => Some(call),
             FusedCall::Op(..) | FusedCall::Pseudo(_) | FusedCall::ChecksumError => None,

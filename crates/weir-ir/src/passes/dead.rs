@@ -74,7 +74,12 @@ pub fn read_by_terminator(terminator: &Terminator, f: &mut dyn FnMut(VarId)) {
             }
         }
         Terminator::Lookup(l) => l.keys.iter().for_each(operand),
-        Terminator::Goto(_) | Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => {}
+        Terminator::Goto(_)
+        | Terminator::Accept
+        | Terminator::Reject
+        | Terminator::Return
+        | Terminator::Exit(_)
+        | Terminator::Suspend(_) => {}
     }
 }
 

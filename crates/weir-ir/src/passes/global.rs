@@ -100,7 +100,10 @@ fn split_error_path(body: &mut Body) {
             let block = &body.blocks[target];
             let parses = block.state.is_some() || block.can_fail();
             // Lookups stay one: a vector is the fuller the more ways lead there.
-            if copies.contains_key(&target) || parses || matches!(block.terminator, Terminator::Lookup(_)) {
+            if copies.contains_key(&target)
+                || parses
+                || matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_))
+            {
                 continue;
             }
             insts += block.insts.len() + 1;
@@ -612,7 +615,7 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
                 block.insts.extend(insts);
                 block.terminator = Terminator::Goto(target);
             }
-        } else if !matches!(block.terminator, Terminator::Lookup(_)) {
+        } else if !matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_)) {
             let edges = local.edges(&block.terminator);
             let mut redirected: HashMap<BlockId, BlockId> = HashMap::new();
             let mut count: HashMap<BlockId, usize> = HashMap::new();

@@ -82,7 +82,12 @@ pub(super) fn replace_in_terminator(
                 changed |= replace(key);
             }
         }
-        Terminator::Goto(_) | Terminator::Accept | Terminator::Reject | Terminator::Return | Terminator::Exit(_) => {}
+        Terminator::Goto(_)
+        | Terminator::Accept
+        | Terminator::Reject
+        | Terminator::Return
+        | Terminator::Exit(_)
+        | Terminator::Suspend(_) => {}
     }
     changed
 }

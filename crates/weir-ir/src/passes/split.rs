@@ -196,7 +196,7 @@ fn tail(body: &Body, start: BlockId, limit: usize) -> Option<(Vec<BlockId>, usiz
             return None;
         }
         let parses = block.state.is_some() || block.can_fail();
-        if parses || matches!(block.terminator, Terminator::Lookup(_)) {
+        if parses || matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_)) {
             return None;
         }
         for target in block.terminator.targets() {

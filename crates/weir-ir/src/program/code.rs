@@ -313,6 +313,11 @@ pub enum Execution {
     Inline,
     /// `@async`: the packet may wait for it, and others may overtake it meanwhile.
     Async(AsyncCall),
+    /// In a [`Pipeline`](crate::pipeline::Pipeline) only: hands the inputs of an asynchronous call
+    /// over. Its one result says whether the packet must wait.
+    Begin,
+    /// In a pipeline only: gets the outputs of the call that [`Execution::Begin`] began.
+    Finish,
 }
 
 /// What `@async` says of a call.
@@ -519,6 +524,9 @@ pub enum Terminator {
     Return,
     /// A [`Pipeline`](crate::pipeline::Pipeline) leaves by this exit. In no block of a program.
     Exit(u32),
+    /// The packet waits for an extern call, then goes on. A suspension point. In no block of a
+    /// program.
+    Suspend(BlockId),
 }
 
 /// A table lookup.

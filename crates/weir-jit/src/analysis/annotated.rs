@@ -29,7 +29,7 @@ impl<'a> AnnotatedInst<'a> {
     pub fn abort(self) -> Option<u32> {
         match self.call_kind() {
             Some(CallKind::Host { abort, .. }) => *abort,
-            Some(CallKind::Extern { abort, .. }) => Some(*abort),
+            Some(CallKind::Extern { abort, .. } | CallKind::ExternFinish { abort }) => Some(*abort),
             _ => None,
         }
     }

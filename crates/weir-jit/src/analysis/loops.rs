@@ -22,7 +22,7 @@ impl Loop {
             let block = &body.blocks[id];
             self.is_parser |=
                 block.can_fail() || block.state.is_some() || matches!(block.terminator, Terminator::Select { .. });
-            self.suspends |= matches!(block.terminator, Terminator::Lookup(_));
+            self.suspends |= matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_));
         }
         self.blocks.extend(blocks);
     }

@@ -74,21 +74,23 @@ impl Analysis<'_> {
     pub(super) fn find_remat_if_valid(&self) -> BTreeSet<(BlockId, HeaderId)> {
         let mut found = BTreeSet::new();
         for &id in &self.order {
-            let Terminator::Lookup(lookup) = &self.pipeline.body.blocks[id].terminator else {
-                continue;
+            let next = match &self.pipeline.body.blocks[id].terminator {
+                Terminator::Lookup(lookup) => lookup.next,
+                Terminator::Suspend(next) => *next,
+                _ => continue,
             };
-            let live = &self.live[lookup.next.index()];
+            let live = &self.live[next.index()];
             let mut fields: BTreeMap<HeaderId, usize> = BTreeMap::new();
-            for var in live.iter().filter(|v| self.remat(lookup.next, *v).is_none()) {
-                if let Some((header, _)) = self.clean_field_if_valid(lookup.next, var) {
+            for var in live.iter().filter(|v| self.remat(next, *v).is_none()) {
+                if let Some((header, _)) = self.clean_field_if_valid(next, var) {
                     *fields.entry(header).or_default() += 1;
                 }
             }
             for (header, count) in fields {
                 let needed = std::iter::once(self.program().headers[header].valid).chain(self.offset_variable(header));
-                let new = needed.filter(|v| !live.contains(*v) && self.remat(lookup.next, *v).is_none());
+                let new = needed.filter(|v| !live.contains(*v) && self.remat(next, *v).is_none());
                 if count > new.count() {
-                    found.insert((lookup.next, header));
+                    found.insert((next, header));
                 }
             }
         }

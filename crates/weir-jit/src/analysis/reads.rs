@@ -174,6 +174,10 @@ impl Analysis<'_> {
         let f: &mut dyn FnMut(VarId) = &mut |v| self.read(state, v, f);
         if let Terminator::Exit(exit) = terminator {
             self.exit_reads(state, *exit, f);
+        } else if let Terminator::Suspend(_) = terminator {
+            if state.cursor.is_none() {
+                f(self.cursor);
+            }
         } else {
             weir_ir::passes::read_by_terminator(terminator, f);
         }

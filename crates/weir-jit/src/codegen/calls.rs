@@ -96,7 +96,10 @@ impl SegmentBuilder<'_, '_> {
                 self.call_runtime(RuntimeFunction::WriteCell, &[which, at, value]);
             }
             CallKind::Host { writes, abort, .. } => self.host_call(call, index, writes, *abort),
-            CallKind::Extern { abort, .. } => self.host_call(call, index, &[], Some(*abort)),
+            CallKind::Extern { abort, .. } | CallKind::ExternFinish { abort } => {
+                self.host_call(call, index, &[], Some(*abort));
+            }
+            CallKind::ExternBegin => self.host_call(call, index, &[], None),
         }
     }
 
@@ -287,6 +290,8 @@ impl SegmentBuilder<'_, '_> {
         let (function, reads) = match &cx.analysis.pipeline.calls[index] {
             CallKind::Host { reads, .. } => (RuntimeFunction::Call, reads.as_slice()),
             CallKind::Extern { .. } => (RuntimeFunction::CallExtern, &[][..]),
+            CallKind::ExternBegin => (RuntimeFunction::BeginExtern, &[][..]),
+            CallKind::ExternFinish { .. } => (RuntimeFunction::FinishExtern, &[][..]),
             _ => (RuntimeFunction::Call, &[][..]),
         };
         let area = self.arguments();

@@ -62,7 +62,14 @@ impl Plan<'_> {
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
         let first: BTreeSet<BlockId> = self.blocks_until_suspension(BlockId::new(0), None, &suspends);
-        for &id in points.iter().filter(|b| !first.contains(*b)) {
+        // What is found at a suspension point does not come back with a packet that waited for an
+        // extern after it.
+        let waits = self.extern_waits();
+        let behind_waits = |id: &BlockId| {
+            let mut waits = waits.iter();
+            waits.any(|next| self.blocks_until_suspension(*next, None, &suspends).contains(id))
+        };
+        for &id in points.iter().filter(|b| !first.contains(*b) && !behind_waits(b)) {
             let mut before = points.iter().filter(|anchor| {
                 let next = self.lookup(**anchor).map(|l| l.next);
                 next.is_some_and(|next| self.blocks_until_suspension(next, None, &suspends).contains(&id))
@@ -77,6 +84,17 @@ impl Plan<'_> {
         None
     }
 
+    /// The blocks where packets continue that waited for an extern.
+    fn extern_waits(&self) -> Vec<BlockId> {
+        let blocks = self.analysis.order.iter();
+        blocks
+            .filter_map(|id| match self.analysis.pipeline.body.blocks[*id].terminator {
+                Terminator::Suspend(next) => Some(next),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// Blocks from `start` to the next suspension points or to `end`, inclusive.
     fn blocks_until_suspension(
         &self,
@@ -84,7 +102,13 @@ impl Plan<'_> {
         end: Option<BlockId>,
         suspends: &dyn Fn(&BlockId) -> bool,
     ) -> BTreeSet<BlockId> {
-        let is_end = |id: BlockId| Some(id) == end || (self.lookup(id).is_some() && suspends(&id));
+        let waits = |id| {
+            matches!(
+                self.analysis.pipeline.body.blocks[id].terminator,
+                Terminator::Suspend(_)
+            )
+        };
+        let is_end = |id: BlockId| Some(id) == end || waits(id) || (self.lookup(id).is_some() && suspends(&id));
         self.analysis.reachable(start, is_end)
     }
 

@@ -8,7 +8,7 @@
 
 use super::Env;
 use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
-use crate::sites::{Scalar, from_words};
+use crate::sites::{CallSite, Scalar, from_words};
 use weir_ir::{Bits, Operand, ValueSetId};
 
 /// The type of a segment.
@@ -51,24 +51,62 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
 /// Calls a registered extern. The argument area holds the cursor, the handle of the entry, and then
 /// the words of the call.
 pub(crate) unsafe extern "C" fn call_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
-    // SAFETY: a segment calls with its environment (see the module). The argument area has
-    // `argument_words`, enough for each call site, and eight more. The slot's packet is as long as
-    // its row says; its frame is borrowed mutably by the run, and nothing else refers to its bytes
-    // while no code runs. Code relies on the bytes before the cursor, which the host is not given.
+    // SAFETY: a segment calls with its environment (see the module), after it has filled the
+    // argument area. Code relies on the bytes before the cursor, which the host is not given, and
+    // on outputs having no more bits than their variables: `cut_outputs`.
     unsafe {
-        let env = &mut *env;
+        let (words, call_site, payload, _) = extern_call(&*env, site, slot);
+        let continues = (*(*(*env).host).0).call_extern(site as usize, slot as usize, payload, words);
+        call_site.cut_outputs(words);
+        u64::from(!continues)
+    }
+}
+
+/// The argument area, the call site, and the packet from the parser's position on.
+///
+/// # Safety
+/// As for the runtime functions (see the module); the area holds a call of this site, whose first
+/// word is the cursor.
+unsafe fn extern_call<'a>(env: &Env, site: u64, slot: u64) -> (&'a mut [u64], &'a CallSite, &'a mut [u8], usize) {
+    // SAFETY: the caller's promises. The argument area has `argument_words`, enough for each call
+    // site, and eight more. The slot's packet is as long as its row says; its frame is borrowed
+    // mutably by the run, and nothing else refers to its bytes while no code runs.
+    unsafe {
         let compiled = &*env.compiled;
-        let site_index = site as usize;
-        let site = &compiled.sites.calls[site_index];
         let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
         let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *mut u8;
         let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
         let consumed = (area[0] as usize / 8).min(length);
         let payload = std::slice::from_raw_parts_mut(packet.add(consumed), length - consumed);
-        let words = &mut area[2..2 + site.extern_words()];
-        let on = (*(*env.host).0).call_extern(site_index, slot as usize, payload, words);
-        site.cut_outputs(words);
-        u64::from(!on)
+        let site = &compiled.sites.calls[site as usize];
+        (&mut area[2..2 + site.extern_words()], site, payload, consumed)
+    }
+}
+
+/// Begins a call of a registered extern for which packets may wait. Its result goes to the last
+/// word.
+pub(crate) unsafe extern "C" fn begin_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
+    // SAFETY: a segment calls with its environment (see the module), after it has filled the
+    // argument area. Code relies on the bytes before the cursor, which the host cannot change.
+    unsafe {
+        let (words, _, payload, consumed) = extern_call(&*env, site, slot);
+        if let Some((waits, words)) = words.split_last_mut() {
+            let host = &mut *(*(*env).host).0;
+            *waits = u64::from(host.begin_extern(site as usize, slot as usize, consumed, payload, words));
+        }
+    }
+    0
+}
+
+/// Finishes a call that was begun: its outputs are the words. Returns 1 for a drop.
+pub(crate) unsafe extern "C" fn finish_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
+    // SAFETY: a segment calls with its environment (see the module). Code relies on outputs having
+    // no more bits than their variables: `cut_outputs`.
+    unsafe {
+        let (words, call_site, _, _) = extern_call(&*env, site, slot);
+        let continues = (*(*(*env).host).0).finish_extern(site as usize, slot as usize, words);
+        call_site.cut_outputs(words);
+        u64::from(!continues)
     }
 }
 

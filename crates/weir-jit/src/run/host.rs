@@ -1,5 +1,6 @@
 //! The host of a pipeline: the callbacks of compiled code.
 
+use super::suspended::Suspended;
 use crate::layout::{PITCH, VECTOR};
 use crate::sites::CallArguments;
 use std::sync::Arc;
@@ -19,6 +20,21 @@ pub trait Host {
     /// width are cut off. `payload` is the packet from the parser's position on. `false` drops the
     /// packet.
     fn call_extern(&mut self, call: usize, slot: usize, payload: &mut [u8], words: &mut [u64]) -> bool;
+
+    /// Begins a call for which packets may wait
+    /// ([`weir_ir::pipeline::CallKind::ExternBegin`]). `words` are the scalars of the arguments
+    /// before the call. `payload` is the packet from byte `consumed` on. Returns whether the packet
+    /// must wait: then [`Host::suspend`] follows for its slot, and otherwise
+    /// [`Host::finish_extern`].
+    fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool;
+
+    /// Gives the outputs of a call that was begun: the scalars of `out` and `inout` arguments in the
+    /// order of the declaration, then those of the results. `false` drops the packet.
+    fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool;
+
+    /// Takes packets out of the vector, to continue them later: see
+    /// [`LoadedVector::resume`](super::LoadedVector::resume).
+    fn suspend(&mut self, suspended: Suspended<'_>);
 
     /// Counts the packet of a slot at an index of a counter
     /// ([`weir_ir::pipeline::CallKind::Count`]).

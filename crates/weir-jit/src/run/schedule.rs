@@ -4,6 +4,8 @@
 //! packets and tables, so each further cache line costs a miss.
 
 use super::calls::{LaneFunction, SegmentFunction};
+use super::suspended::ContextRows;
+use crate::analysis::Analysis;
 use crate::lanes::SlotPrefetches;
 use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
 use std::ops::Range;
@@ -19,6 +21,8 @@ pub(crate) struct Stage {
     /// Range of [`Schedule::lookups`]. The first is the one that packets wait for; the others are
     /// hoisted.
     pub lookups: Range<usize>,
+    /// Packets leave the vector before the segment, to wait for an extern.
+    pub suspends: bool,
     /// Whether a lookup other than the first may be started before the ones before it finish: code
     /// may have prefetched its slots.
     pub may_overlap: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Schedule {
     pub arrays: Vec<(TableId, Range<usize>)>,
     /// Tables whose slots code prefetches when it stores keys.
     pub prefetched_tables: Vec<TableId>,
+    /// By point: the context of packets that wait there for an extern.
+    pub contexts: Vec<ContextRows>,
 }
 
 impl Schedule {
@@ -77,6 +83,7 @@ impl Schedule {
     /// # Panics
     /// The number of functions differs.
     pub fn new(
+        analysis: &Analysis<'_>,
         layout: &Layout,
         tables: &[(KeyLayout, ResultLayout)],
         slot_prefetches: SlotPrefetches,
@@ -109,6 +116,9 @@ impl Schedule {
         };
         let mut schedule = Schedule {
             prefetched_tables: slot_prefetches.tables.clone(),
+            contexts: (0..layout.points.len())
+                .map(|point| ContextRows::new(analysis, layout, point))
+                .collect(),
             ..Schedule::default()
         };
         for (point, (function, lane_function)) in resuming.iter().zip(functions) {
@@ -130,6 +140,7 @@ impl Schedule {
                     .skip(first + 1)
                     .any(|planned| planned.slot_table.is_some()),
                 lookups: first..schedule.lookups.len(),
+                suspends: matches!(point.kind, PointKind::Suspend { .. }),
             });
         }
         assert_eq!(

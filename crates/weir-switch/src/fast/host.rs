@@ -2,6 +2,8 @@
 //! to.
 
 use super::OnHit;
+use super::stage::Given;
+use crate::waiting::{AsyncCalls, SlotPackets};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,7 +11,7 @@ use weir_arch::{Architecture, Defaults, Env, Fused, FusedArguments, FusedPacket,
 use weir_extern_api::Outcome;
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, ValueSetId};
-use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, VECTOR};
+use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, Suspended, VECTOR};
 use weir_table::fast::{FastTable, head};
 
 /// What the architecture keeps of packets while they are under way. Most packets need none of it,
@@ -59,6 +61,12 @@ pub(super) struct SwitchHost<'a> {
     pub now_ns: u64,
     /// When each packet is under way; without, all are now.
     pub times: Option<&'a [u64; VECTOR]>,
+    pub async_calls: &'a mut AsyncCalls,
+    /// What packets that wait take along.
+    pub given: &'a Given<'a>,
+    pub headroom: usize,
+    /// Packets that were dropped because no more can wait.
+    pub full: u64,
 }
 
 impl SwitchHost<'_> {
@@ -163,6 +171,39 @@ impl Host for SwitchHost<'_> {
             Some(bound) => bound.execute(words, payload) == Outcome::Continue,
             None => true,
         }
+    }
+
+    fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool {
+        match self.arch.fused_extern(self.fused, call) {
+            Some(bound) => self.async_calls.begin(bound, slot, consumed, payload, words),
+            None => false,
+        }
+    }
+
+    fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool {
+        match self.arch.fused_extern(self.fused, call) {
+            Some(bound) => self.async_calls.finish(bound, slot, words),
+            None => true,
+        }
+    }
+
+    #[inline(never)]
+    fn suspend(&mut self, suspended: Suspended<'_>) {
+        let mut packets = SlotPackets {
+            headroom: self.headroom,
+            is_egress: self.given.is_egress,
+            now_ns: self.now_ns,
+            times: self.times,
+            ports: self.given.ports,
+            handling: self.given.told,
+            fused: &mut *self.packets.packets,
+            begun: self.packets.begun,
+            lengths: self.packets.lengths,
+            passages: self.given.passages,
+        };
+        self.full += self.async_calls.suspend(&suspended, &mut packets);
+        // The slots are empty now.
+        self.packets.begun &= !suspended.slots();
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {

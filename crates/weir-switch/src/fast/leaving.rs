@@ -2,7 +2,7 @@
 
 use super::host::Slots;
 use super::onward::Passage;
-use super::stage::{Given, Ran, Stage};
+use super::stage::{Given, Ran, Served, Stage};
 use super::{FastPath, Verdict};
 use crate::switch::{Context, Switch};
 use std::sync::Arc;
@@ -61,13 +61,28 @@ impl Switch {
             times: None,
             ports,
             told: &[],
+            is_egress: false,
+            passages: None,
         };
         let (stage, _, lent) = fast.parts();
-        let by = (&*self.arch, &mut self.state);
+        let served = Served {
+            arch: &*self.arch,
+            state: &mut self.state,
+            async_calls: &mut self.async_calls,
+        };
         let longest = self.config.max_packet_bytes as u64;
-        let Some(Ran { count, begun, logged }) = stage.run(lent, &given, by, frames, longest) else {
+        let Some(ran) = stage.run(lent, &given, served, frames, longest) else {
             return self.run_first(fast, first, ports, frames);
         };
+        let Ran {
+            count,
+            begun,
+            logged,
+            full,
+        } = ran;
+        if full > 0 {
+            self.stats.dropped_many(DropReason::ExternFull, full);
+        }
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
         let (ports, came) = (&ports[..count], &fast.whole.lengths[..count]);
         let mut are_counted = false;

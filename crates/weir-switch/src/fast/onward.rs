@@ -5,7 +5,7 @@
 //! behind those it came with, as on a chip. [`Passage::of`] says from which received packet a sent
 //! one stems.
 
-mod running;
+pub(in crate::fast) mod running;
 
 use crate::switch::Output;
 use std::collections::VecDeque;

@@ -1,10 +1,12 @@
 //! A compiled pipeline, and how a vector of packets is run through it.
 
 use super::host::{PendingLookup, SwitchHost};
+use super::onward::Passage;
 use super::{FastError, OnHit};
+use crate::waiting::AsyncCalls;
 use std::sync::Arc;
 use weir_arch::{Architecture, EgressMetadata, Fused, FusedPacket, Handling, Input, LogMessage, State};
-use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, VECTOR};
+use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, SavedContext, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
 /// A pipeline with memory to run it in.
@@ -38,6 +40,17 @@ pub(super) struct Given<'a> {
     pub ports: &'a [u32],
     /// The metadata that egress receives with them.
     pub told: &'a [Handling],
+    /// They are at egress.
+    pub is_egress: bool,
+    /// Where they are from, if they are not as they were received.
+    pub passages: Option<&'a [Passage]>,
+}
+
+/// What serves a stage while it runs.
+pub(super) struct Served<'a> {
+    pub arch: &'a dyn Architecture,
+    pub state: &'a mut State,
+    pub async_calls: &'a mut AsyncCalls,
 }
 
 /// What a stage has done with the packets of a vector.
@@ -48,6 +61,8 @@ pub(super) struct Ran {
     pub begun: u64,
     /// What was logged, with the slot of the packet.
     pub logged: Vec<(usize, LogMessage)>,
+    /// Packets that were dropped because no more can wait for an extern.
+    pub full: u64,
 }
 
 impl Stage {
@@ -89,10 +104,16 @@ impl Stage {
         &mut self,
         lent: Lent<'_>,
         given: &Given<'_>,
-        (arch, state): (&dyn Architecture, &mut State),
+        served: Served<'_>,
         frames: &mut [Frame<'_>],
         longest: u64,
     ) -> Option<Ran> {
+        let Served {
+            arch,
+            state,
+            async_calls,
+        } = served;
+        let headroom = self.headroom();
         let many = frames.len();
         let mut loaded = self.machine.load(frames);
         self.lengths.copy_from_slice(loaded.lengths());
@@ -132,13 +153,79 @@ impl Stage {
             logged: Vec::new(),
             now_ns: given.now_ns,
             times: given.times,
+            async_calls,
+            given,
+            headroom,
+            full: 0,
         };
         let count = loaded.run(lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
-        let (begun, log, logged) = (host.packets.begun, host.log, host.logged);
+        let (begun, log, logged, full) = (host.packets.begun, host.log, host.logged, host.full);
         if let Some(log) = log {
             state.log = log;
         }
-        Some(Ran { count, begun, logged })
+        Some(Ran {
+            count,
+            begun,
+            logged,
+            full,
+        })
+    }
+
+    /// Continues packets that waited for an extern, with the contexts that they had then.
+    /// `begun`: those of whom the architecture keeps something, in [`Stage::packets`].
+    /// [`Stage::lengths`] must be those that were received.
+    pub(super) fn resume<'c>(
+        &mut self,
+        lent: Lent<'_>,
+        given: &Given<'_>,
+        served: Served<'_>,
+        frames: &mut [Frame<'_>],
+        contexts: impl IntoIterator<Item = &'c SavedContext>,
+        begun: u64,
+    ) -> Ran {
+        let Served {
+            arch,
+            state,
+            async_calls,
+        } = served;
+        let headroom = self.headroom();
+        let loaded = self.machine.load(frames);
+        let extra = state.frame_check();
+        let all = self.counted.iter_mut().zip(&*self.lengths);
+        all.for_each(|(counted, length)| *counted = length + extra);
+        let mut host = SwitchHost {
+            arch,
+            state,
+            fused: &self.fused,
+            packets: PendingLookup {
+                packets: &mut self.packets,
+                lengths: &self.lengths,
+                begun,
+            },
+            counted: &self.counted,
+            on_hit: lent.on_hit,
+            tables: lent.tables,
+            sets: lent.sets,
+            log: None,
+            logged: Vec::new(),
+            now_ns: given.now_ns,
+            times: given.times,
+            async_calls,
+            given,
+            headroom,
+            full: 0,
+        };
+        let count = loaded.resume(contexts, lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
+        let (begun, log, logged, full) = (host.packets.begun, host.log, host.logged, host.full);
+        if let Some(log) = log {
+            state.log = log;
+        }
+        Ran {
+            count,
+            begun,
+            logged,
+            full,
+        }
     }
 
     /// The slots that have left for the driver.

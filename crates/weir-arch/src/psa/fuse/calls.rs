@@ -46,7 +46,7 @@ pub(super) fn call_kind(arch: &Psa, call: &Call, loc: Loc) -> Option<(FusedCall,
         return Some((FusedCall::Pseudo(pseudo), kind));
     }
     if let Some(bound) = arch.registered.find(call, loc) {
-        let kind = bound.kind(exit::EXTERN)?;
+        let kind = bound.kind(call, exit::EXTERN);
         return Some((FusedCall::Op(Op::Registered(Arc::clone(bound)), loc), kind));
     }
     // A direct counter is given its index here.

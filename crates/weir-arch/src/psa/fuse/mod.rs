@@ -210,12 +210,15 @@ impl Builder<'_> {
         [egress.parser, egress.control, egress.deparser].contains(&self.current)
     }
 
-    /// Whether compiled code can call a registered extern: some of the same name is known.
-    fn registered(&self, call: &Call) -> Option<()> {
+    /// Appends a call of a registered extern.
+    fn registered(&mut self, call: &Call, loc: Loc) -> Option<()> {
         let blocks = self.arch.blocks;
-        let is_parser = [blocks.ingress.parser, blocks.egress.parser].contains(&self.current);
-        let is_known = self.arch.registered.has_compiled_form(call);
-        (is_known && !is_parser).then_some(())
+        if [blocks.ingress.parser, blocks.egress.parser].contains(&self.current) {
+            return None;
+        }
+        let bound = Arc::clone(self.arch.registered.find(call, loc)?);
+        self.registered_call(&bound, call, loc);
+        Some(())
     }
 
     fn begin(&mut self, index: usize) {
@@ -265,7 +268,7 @@ impl Builder<'_> {
             }
             // Checksums of other kinds, digests elsewhere, and unknown externs.
             Some(_) => None,
-            None => self.registered(call).map(|()| self.push(kind.clone(), loc)),
+            None => self.registered(call, loc),
         };
         if done.is_none() {
             let program = &self.arch.program;

@@ -67,7 +67,7 @@ pub(super) fn call_kind(
         return Some((FusedCall::Code, cell_access_kind(arch, call, id)?));
     }
     if let Some(bound) = arch.registered.find(call, loc) {
-        let kind = bound.kind(exit::EXTERN)?;
+        let kind = bound.kind(call, exit::EXTERN);
         return Some((FusedCall::Op(Op::Registered(Arc::clone(bound)), loc), kind));
     }
     let at = At::Argument(0);

@@ -367,9 +367,9 @@ impl<'a> Builder<'a> {
     /// form.
     fn call(&mut self, call: &Call, kind: &InstKind, loc: Loc) -> Option<()> {
         let program = Arc::clone(self.arch.program());
-        if self.arch.registered.has_compiled_form(call) && !self.is_in_parser {
-            self.push(kind.clone(), loc);
-            return Some(());
+        if let Some(bound) = self.arch.registered.find(call, loc).cloned() {
+            let may_call = !self.is_in_parser;
+            return may_call.then(|| self.registered_call(&bound, call, loc));
         }
         let op = externs::own(&program, call, loc).ok()??;
         if self.arithmetic_call(&op, call, loc).is_some() {

@@ -58,7 +58,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
             state: None,
             abort: None,
         },
-        Op::Registered(call) => call.kind(exit::EXTERN)?,
+        Op::Registered(bound) => bound.kind(call, exit::EXTERN),
     };
     Some((FusedCall::Op(op, loc), kind))
 }

@@ -105,6 +105,7 @@ impl AppendBlocks for Builder<'_> {
             }
             Ok(Op::Hash) if self.is_plain_sum(call) => self.sum(call, loc),
             Ok(Op::Assert(_)) => self.assertion(kind, call, loc),
+            Ok(Op::Registered(bound)) => self.registered_call(&bound, call, loc),
             Ok(Op::VerifyChecksum { .. }) => {
                 self.push(kind.clone(), loc);
                 let failed = self.temporary(1);

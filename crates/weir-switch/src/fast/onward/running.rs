@@ -2,15 +2,14 @@
 
 use super::super::host::Slots;
 use super::super::leaving::values_of;
-use super::super::stage::{Given, Lent, Ran, Stage};
+use super::super::stage::{Given, Lent, Ran, Served, Stage};
 use super::super::{FastPath, Verdict};
 use super::{Packet, Passage};
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use weir_arch::{
-    Architecture, Defaults, DropReason, EgressPacket, Env, Exclusion, FusedExit, Handling, IngressPacket, MAX_PASSES,
-    QueueInfo, State,
+    Defaults, DropReason, EgressPacket, Env, Exclusion, FusedExit, Handling, IngressPacket, MAX_PASSES, QueueInfo,
 };
 use weir_interp::{NoTrace, PacketState, PacketTag};
 use weir_jit::{Frame, SimdKernel, VECTOR};
@@ -20,8 +19,7 @@ struct OnwardVector<'a, 'f> {
     stage: &'a mut Stage,
     lent: Lent<'a>,
     given: Given<'a>,
-    arch: &'a dyn Architecture,
-    state: &'a mut State,
+    served: Served<'a>,
     frames: &'a mut [Frame<'f>],
 }
 
@@ -30,16 +28,16 @@ impl SimdKernel for OnwardVector<'_, '_> {
 
     #[inline(always)]
     fn run(self) -> Option<Ran> {
-        let by = (self.arch, self.state);
-        self.stage.run(self.lent, &self.given, by, self.frames, u64::MAX)
+        self.stage
+            .run(self.lent, &self.given, self.served, self.frames, u64::MAX)
     }
 }
 
 /// What is known of the packets of a vector.
-struct Known {
-    times: [u64; VECTOR],
-    ports: [u32; VECTOR],
-    told: [Handling; VECTOR],
+pub(in crate::fast) struct Known {
+    pub times: [u64; VECTOR],
+    pub ports: [u32; VECTOR],
+    pub told: [Handling; VECTOR],
 }
 
 impl Known {
@@ -399,20 +397,40 @@ impl Switch {
                 times: Some(&known.times),
                 ports: &known.ports,
                 told: &known.told,
+                is_egress,
+                passages: Some(&passages),
             },
-            arch: &*arch,
-            state: &mut self.state,
+            served: Served {
+                arch: &*arch,
+                state: &mut self.state,
+                async_calls: &mut self.async_calls,
+            },
             frames: &mut frames,
             stage,
         });
-        let Some(Ran {
+        let Some(ran) = ran else { return many };
+        self.leave_all(stage, &mut frames, known, &passages, ran, is_egress)
+    }
+
+    /// What becomes of the packets of a vector that was run; gives how many were.
+    pub(in crate::fast) fn leave_all(
+        &mut self,
+        stage: &mut Stage,
+        frames: &mut [Frame<'_>],
+        known: &Known,
+        passages: &[Passage],
+        ran: Ran,
+        is_egress: bool,
+    ) -> usize {
+        let Ran {
             count,
             begun,
             mut logged,
-        }) = ran
-        else {
-            return many;
-        };
+            full,
+        } = ran;
+        if full > 0 {
+            self.stats.dropped_many(DropReason::ExternFull, full);
+        }
         logged.sort_by_key(|(slot, _)| *slot);
         let mut logged = logged.into_iter().peekable();
         let all = u64::MAX >> (VECTOR - count.clamp(1, VECTOR));
@@ -542,6 +560,11 @@ impl Switch {
         self.forget_onward();
         self.close_onward();
         self.fast = Some(fast);
+        self.take_leaving(out);
+    }
+
+    /// What leaves, in the order of the packets that it stems from.
+    pub(in crate::fast) fn take_leaving(&mut self, out: &mut Vec<Output>) {
         let mut leaving = std::mem::take(&mut self.onward.leaving);
         leaving.sort_by_key(|(of, _)| *of);
         out.extend(leaving.drain(..).map(|(_, output)| output));

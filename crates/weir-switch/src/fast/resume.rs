@@ -1,0 +1,164 @@
+//! Continues packets that waited for an extern, a vector at a time.
+
+use super::FastPath;
+use super::onward::Passage;
+use super::onward::running::Known;
+use super::stage::{Given, Ran, Served};
+use crate::switch::Switch;
+use crate::waiting::{CallReport, ExternCounts, ExternOptions, Job};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_arch::{DropReason, FusedExit, Handling};
+use weir_jit::{Frame, VECTOR, cycles};
+use weir_lanes::Port;
+
+impl Switch {
+    /// Continues all packets whose calls are done. What they send is ready after that.
+    pub(crate) fn resume_waiting(&mut self) {
+        if self.async_calls.waiting() == 0 || !self.async_calls.poll() {
+            return;
+        }
+        let Some(mut fast) = self.fast.take() else { return };
+        fast.sync(&mut self.state);
+        let mut jobs = Vec::with_capacity(VECTOR);
+        loop {
+            self.async_calls.take_ready(&mut jobs);
+            if jobs.is_empty() {
+                break;
+            }
+            self.open_onward(&fast, jobs.len());
+            let count = self.resume_vector(&mut fast, &mut jobs);
+            self.run_onward(&mut fast);
+            self.forget_onward();
+            self.close_onward();
+            let mut ready = std::mem::take(&mut self.ready);
+            self.take_leaving(&mut ready);
+            self.ready = ready;
+            // A serial pipeline may have run some of them only.
+            for (slot, job) in jobs.drain(count..).enumerate().rev() {
+                self.async_calls.put_back(count + slot, job);
+            }
+            self.async_calls.give_back(&mut jobs);
+        }
+        self.fast = Some(fast);
+    }
+
+    /// Continues packets of one suspension point; gives how many.
+    fn resume_vector(&mut self, fast: &mut FastPath, jobs: &mut [Box<Job>]) -> usize {
+        let is_egress = jobs.first().is_some_and(|job| job.is_egress);
+        let (whole, egress, lent) = fast.parts();
+        let stage = match (is_egress, egress) {
+            (true, Some(egress)) => egress,
+            (true, None) => return jobs.len(),
+            (false, _) => whole,
+        };
+        let mut known = Known {
+            times: [0; VECTOR],
+            ports: [0; VECTOR],
+            told: [Handling::default(); VECTOR],
+        };
+        let started = cycles();
+        let (mut begun, mut passages) = (0, SmallVec::<[Passage; VECTOR]>::new());
+        for (slot, job) in jobs.iter_mut().enumerate() {
+            job.passage.of = slot;
+            passages.push(job.passage);
+            known.times[slot] = job.passage.time_ns;
+            known.ports[slot] = job.port;
+            known.told[slot] = job.handling;
+            stage.lengths[slot] = job.received_bytes;
+            if job.has_fused {
+                std::mem::swap(&mut job.fused, &mut stage.packets[slot]);
+                begun |= 1 << slot;
+            }
+            self.async_calls.resume(slot, job);
+        }
+        let (mut frames, mut contexts) = (SmallVec::<[Frame<'_>; VECTOR]>::new(), Vec::with_capacity(jobs.len()));
+        for job in jobs.iter_mut() {
+            let (memory, offset, length, context) = job.parts();
+            let Some(frame) = Frame::new(memory, offset, length) else {
+                continue;
+            };
+            frames.push(frame);
+            contexts.push(context);
+        }
+        self.async_calls
+            .measure_resumption(cycles().wrapping_sub(started), frames.len());
+        let arch = Arc::clone(&self.arch);
+        let given = Given {
+            now_ns: self.now_ns,
+            times: Some(&known.times),
+            ports: &known.ports,
+            told: &known.told,
+            is_egress,
+            passages: Some(&passages),
+        };
+        let served = Served {
+            arch: &*arch,
+            state: &mut self.state,
+            async_calls: &mut self.async_calls,
+        };
+        let contexts = contexts.into_iter();
+        let ran: Ran = stage.resume(lent, &given, served, &mut frames, contexts, begun);
+        // Drops of packets that are at ingress for the first time are counted with their vector.
+        for (slot, _) in passages
+            .iter()
+            .enumerate()
+            .take(ran.count)
+            .filter(|(_, p)| !p.is_again && !is_egress)
+        {
+            for (_, exit) in stage.exits_of(slot).collect::<SmallVec<[_; 1]>>() {
+                if let FusedExit::Drop(reason) = exit {
+                    self.stats.dropped(reason, None);
+                }
+            }
+        }
+        self.leave_all(stage, &mut frames, &known, &passages, ran, is_egress)
+    }
+
+    /// Executes `@async` calls of externs by a lane from now on, as far as the options say. Packets
+    /// that wait continue in [`Switch::advance`]; [`Switch::next_departure`] is now as long as any
+    /// does. Calls of the interpreter are always executed at once, and so are those of compiled
+    /// programs without a lane. A clone has no lane.
+    pub fn attach_lane(&mut self, lane: Port<Box<Job>>, options: ExternOptions) {
+        self.settle_externs();
+        self.async_calls.attach(lane, options);
+    }
+
+    /// What happened to calls for which packets may wait.
+    #[must_use]
+    pub fn extern_counts(&self) -> ExternCounts {
+        self.async_calls.counts()
+    }
+
+    /// How each call of a registered extern in the program's text is executed, and why.
+    pub fn extern_calls(&self) -> impl Iterator<Item = CallReport> + '_ {
+        self.async_calls.reports()
+    }
+
+    /// Looks for threads of the externs' lane that have stopped, and counts the packets that were
+    /// lost with them. To be called now and then while packets wait.
+    pub fn check_externs(&mut self, now: Instant) {
+        let lost = self.async_calls.check(now);
+        if lost > 0 {
+            self.stats.dropped_many(DropReason::ExternLost, lost);
+        }
+    }
+
+    /// Packets that wait for an extern.
+    #[must_use]
+    pub fn waiting_for_externs(&self) -> usize {
+        self.async_calls.waiting()
+    }
+
+    /// Waits until no packet waits for an extern any more. What they send is ready after that.
+    pub fn settle_externs(&mut self) {
+        while self.async_calls.waiting() > 0 {
+            self.resume_waiting();
+            if self.async_calls.waiting() > 0 {
+                self.check_externs(Instant::now());
+                std::thread::yield_now();
+            }
+        }
+    }
+}

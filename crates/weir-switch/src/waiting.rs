@@ -1,0 +1,450 @@
+//! Packets that wait for externs, outside of any vector.
+//!
+//! A call for which a packet may wait is begun by compiled code ([`AsyncCalls::begin`]). It is
+//! executed at once, or the packet leaves the vector in a [`Job`] and compiled code goes on with the
+//! other packets. Jobs are executed by a lane of weir-lanes, and come back here; then
+//! `fast/resume.rs` continues their packets.
+//!
+//! Nothing is allocated per packet once the pool is filled, but for packets longer than
+//! 2 KB.
+
+mod choice;
+mod flow;
+mod job;
+
+pub use choice::{CallReport, ExternMode};
+pub use job::{Job, JobService};
+
+use crate::fast::Passage;
+use choice::Site;
+use flow::flow_of;
+use std::sync::Arc;
+use std::time::Instant;
+use weir_arch::{BoundCall, BoundExterns, FusedPacket, Handling};
+use weir_extern_api::Outcome;
+use weir_ir::{AsyncCall, CompletionOrder, Execution, WhenFull};
+use weir_jit::{Suspended, VECTOR, cycles};
+use weir_lanes::{Choice, Order, Pool, Port, Sequencer};
+
+/// How calls of externs are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExternOptions {
+    /// Inline, handed over to the lane, or by measured cost.
+    pub mode: ExternMode,
+    /// What happens to packets when the lane is full, where the program does not say.
+    pub full: WhenFull,
+    /// The most packets that wait at the same time.
+    pub depth: usize,
+}
+
+impl Default for ExternOptions {
+    /// By measured cost; inline when the lane is full; 1024 packets.
+    fn default() -> Self {
+        ExternOptions {
+            mode: ExternMode::Auto,
+            full: WhenFull::Inline,
+            depth: 1024,
+        }
+    }
+}
+
+/// What happened to calls of externs for which packets may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExternCounts {
+    /// Executed at once.
+    pub inline: u64,
+    /// Handed over to the lane.
+    pub handed_over: u64,
+    /// Packets that continued after they had waited.
+    pub resumed: u64,
+    /// Packets that were dropped because the lane was full.
+    pub full: u64,
+    /// Packets that were lost with a lane's thread.
+    pub lost: u64,
+}
+
+/// What becomes of a call.
+enum Decision {
+    /// It is executed in the vector.
+    Inline,
+    /// It is executed at once, but its packet leaves the vector: for room, or to keep the order.
+    AtOnce(Box<Job>),
+    HandOver(Box<Job>),
+    Drop,
+}
+
+/// A call that was begun, of one slot.
+#[derive(Debug, Default)]
+struct Begun {
+    words: Vec<u64>,
+    outcome: Outcome,
+}
+
+/// The calls of externs of one switch.
+pub(crate) struct AsyncCalls {
+    options: ExternOptions,
+    lane: Option<Port<Box<Job>>>,
+    pool: Pool<Job>,
+    sequencer: Sequencer<Box<Job>>,
+    sites: Vec<Site>,
+    /// By slot: the call that it has begun.
+    begun: Vec<Begun>,
+    /// By slot: the job of a packet that is about to wait.
+    leaving: Vec<Option<Box<Job>>>,
+    /// Jobs that were executed, as they came back.
+    executed: Vec<Box<Job>>,
+    /// Jobs whose packets can continue.
+    ready: Vec<Box<Job>>,
+    /// Packets that wait, or whose jobs are ready.
+    waiting: usize,
+    counts: ExternCounts,
+    /// Cycles that it took of late to continue a packet, besides running it.
+    resumption: f64,
+}
+
+impl std::fmt::Debug for AsyncCalls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AsyncCalls")
+            .field("options", &self.options)
+            .field("waiting", &self.waiting)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clone for AsyncCalls {
+    /// The clone has no lane, and none of the waiting packets.
+    fn clone(&self) -> Self {
+        AsyncCalls::with_sites(self.sites.iter().map(Site::again).collect(), self.begun.len())
+    }
+}
+
+impl AsyncCalls {
+    /// For the registered externs of a program. Calls are executed at once until a lane is attached.
+    pub fn new(externs: Option<&BoundExterns>) -> Self {
+        let may_wait = externs.is_some_and(|e| e.calls().any(|c| c.may_wait()));
+        let full = ExternOptions::default().full;
+        let sites = externs.map_or(Vec::new(), |e| e.calls().map(|c| Site::new(c, full)).collect());
+        AsyncCalls::with_sites(sites, if may_wait { VECTOR } else { 0 })
+    }
+
+    /// With room for the calls of this many slots.
+    fn with_sites(sites: Vec<Site>, slots: usize) -> Self {
+        AsyncCalls {
+            options: ExternOptions::default(),
+            lane: None,
+            // Packets wait without a lane, too: for room behind them.
+            pool: Pool::new(slots, Job::default),
+            sequencer: Sequencer::new(Order::PerKey, slots),
+            sites,
+            begun: (0..slots).map(|_| Begun::default()).collect(),
+            leaving: (0..slots).map(|_| None).collect(),
+            executed: Vec::with_capacity(slots),
+            ready: Vec::with_capacity(slots),
+            waiting: 0,
+            counts: ExternCounts::default(),
+            resumption: 0.0,
+        }
+    }
+
+    /// Attaches a lane: jobs are handed over to it from now on.
+    pub fn attach(&mut self, lane: Port<Box<Job>>, options: ExternOptions) {
+        self.options = options;
+        self.pool = Pool::new(options.depth, Job::default);
+        self.sequencer = Sequencer::new(Order::PerKey, options.depth);
+        self.sites.iter_mut().for_each(|site| site.set_full(options.full));
+        self.lane = Some(lane);
+    }
+
+    /// Packets that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub fn counts(&self) -> ExternCounts {
+        self.counts
+    }
+
+    /// What was chosen for each call, and why.
+    pub fn reports(&self) -> impl Iterator<Item = CallReport> + '_ {
+        self.sites
+            .iter()
+            .map(|site| site.report(self.options.mode, self.lane.is_some()))
+    }
+
+    /// Begins a call of a slot, whose payload is the packet from byte `consumed` on. True: the
+    /// packet leaves the vector; [`AsyncCalls::suspend`] follows.
+    pub fn begin(
+        &mut self,
+        call: &Arc<BoundCall>,
+        slot: usize,
+        consumed: usize,
+        payload: &mut [u8],
+        words: &[u64],
+    ) -> bool {
+        let (mut job, is_at_once) = match self.decide(call) {
+            Decision::Inline => {
+                let begun = &mut self.begun[slot];
+                begun.words.clear();
+                begun.words.extend_from_slice(words);
+                begun.words.resize(call.signature.words(), 0);
+                let site = &mut self.sites[call.number];
+                begun.outcome = site.measure_inline(|| call.execute(&mut begun.words, payload));
+                self.counts.inline += 1;
+                return false;
+            }
+            Decision::Drop => {
+                self.leaving[slot] = None;
+                return true;
+            }
+            Decision::AtOnce(job) => {
+                self.counts.inline += 1;
+                (job, true)
+            }
+            Decision::HandOver(job) => {
+                self.counts.handed_over += 1;
+                (job, false)
+            }
+        };
+        job.begin(call, consumed, words, is_at_once);
+        self.leaving[slot] = Some(job);
+        true
+    }
+
+    fn decide(&mut self, call: &BoundCall) -> Decision {
+        let order = match call.execution {
+            Execution::Async(AsyncCall { order, .. }) => order,
+            Execution::Inline | Execution::Begin | Execution::Finish => CompletionOrder::None,
+        };
+        let is_behind = order != CompletionOrder::None && self.sequencer.outstanding() > 0;
+        let choice = match &self.lane {
+            None => Choice::Inline,
+            Some(lane) => self.sites[call.number].choose(self.options.mode, lane),
+        };
+        match choice {
+            Choice::Inline if !is_behind && !call.needs_room() => Decision::Inline,
+            Choice::Drop => Decision::Drop,
+            Choice::Inline => Decision::AtOnce(self.job()),
+            Choice::HandOver => match self.pool.take() {
+                Some(job) => Decision::HandOver(job),
+                // The jobs of packets that continue soon are still out.
+                None => Decision::AtOnce(self.job()),
+            },
+            Choice::Wait => {
+                while self
+                    .lane
+                    .as_ref()
+                    .is_some_and(|lane| !lane.has_room() && !lane.is_closed())
+                {
+                    self.poll();
+                    self.check(Instant::now());
+                    std::thread::yield_now();
+                }
+                Decision::HandOver(self.job())
+            }
+        }
+    }
+
+    /// A job, from the pool if it has one.
+    fn job(&mut self) -> Box<Job> {
+        self.pool.take().unwrap_or_default()
+    }
+
+    /// The outputs of the call that a slot has begun: false, if the packet is dropped.
+    pub fn finish(&mut self, call: &BoundCall, slot: usize, to: &mut [u64]) -> bool {
+        let begun = &self.begun[slot];
+        if begun.words.len() < call.signature.words() {
+            return false;
+        }
+        call.copy_outputs(&begun.words, to);
+        begun.outcome == Outcome::Continue
+    }
+
+    /// Takes packets out of a vector. Gives how many are dropped because the lane is full.
+    pub fn suspend(&mut self, suspended: &Suspended<'_>, packets: &mut SlotPackets<'_>) -> u64 {
+        let started = cycles();
+        let mut dropped = 0;
+        let mut site = None;
+        let mut slots = suspended.slots();
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            let Some(mut job) = self.leaving[slot].take() else {
+                dropped += 1;
+                continue;
+            };
+            site = job.call_number();
+            suspended.save(slot, &mut job.context);
+            job.take_packet(suspended.packet(slot), packets.headroom);
+            packets.describe(slot, &mut job);
+            self.waiting += 1;
+            self.submit(job);
+        }
+        if let Some(lane) = &mut self.lane {
+            lane.flush();
+        }
+        let took = cycles().wrapping_sub(started) as f64 / f64::from(suspended.slots().count_ones());
+        if let Some(site) = site.and_then(|site| self.sites.get_mut(site)) {
+            site.measure_suspension(took + self.resumption);
+        }
+        self.counts.full += dropped;
+        dropped
+    }
+
+    /// Notes what continuing packets took, besides running them.
+    pub fn measure_resumption(&mut self, cycles: u64, packets: usize) {
+        if packets > 0 {
+            // A moving average over some eight vectors.
+            let new = cycles as f64 / packets as f64;
+            self.resumption += (new - self.resumption) / 8.0;
+        }
+    }
+
+    fn submit(&mut self, mut job: Box<Job>) {
+        let order = job.order();
+        let key = match order {
+            CompletionOrder::None => 0,
+            CompletionOrder::Port => job.passage.came.into(),
+            CompletionOrder::Flow => flow_of(job.packet()),
+        };
+        let route = self.lane.as_ref().map_or(0, |lane| lane.thread_for(key) as u32);
+        if order != CompletionOrder::None {
+            job.ticket = self.sequencer.issue(key, route);
+        }
+        let refused = match (&mut self.lane, job.is_at_once) {
+            (Some(lane), false) => lane.submit(job, key).err(),
+            (_, true) | (None, _) => Some(job),
+        };
+        if let Some(mut job) = refused {
+            job.execute();
+            self.completed(job);
+        }
+    }
+
+    fn completed(&mut self, job: Box<Job>) {
+        match job.ticket {
+            None => self.ready.push(job),
+            Some(ticket) => {
+                // A ticket that was forgotten: its packet was counted as lost.
+                if let Err(job) = self.sequencer.complete(ticket, job, &mut self.ready) {
+                    self.pool.put(job);
+                }
+            }
+        }
+    }
+
+    /// Collects what the lane has executed. True: there are packets that can continue.
+    pub fn poll(&mut self) -> bool {
+        if let Some(lane) = &mut self.lane
+            && lane.in_flight() > 0
+        {
+            lane.flush();
+            lane.complete(&mut self.executed);
+            let mut executed = std::mem::take(&mut self.executed);
+            executed.drain(..).for_each(|job| self.completed(job));
+            self.executed = executed;
+        }
+        !self.ready.is_empty()
+    }
+
+    /// Looks for threads of the lane that have stopped. Gives the number of packets that were lost
+    /// with them.
+    pub fn check(&mut self, now: Instant) -> u64 {
+        let Some(lane) = &mut self.lane else { return 0 };
+        let lost = lane.check(now);
+        if lost.is_empty() {
+            return 0;
+        }
+        let (count, gone) = (lost.count, lost.gone());
+        for job in lost.returned {
+            if let Some(ticket) = job.ticket {
+                self.sequencer.forget(ticket, &mut self.ready);
+            }
+            self.pool.put(job);
+        }
+        for thread in lost.threads {
+            self.sequencer.forget_route(thread as u32, &mut self.ready);
+        }
+        self.pool.replace_lost(gone, Job::default);
+        self.waiting = self.waiting.saturating_sub(count);
+        self.counts.lost += count as u64;
+        count as u64
+    }
+
+    /// The next packets that can continue together, at most a vector: those of one suspension point.
+    pub fn take_ready(&mut self, taken: &mut Vec<Box<Job>>) {
+        let Some(first) = self.ready.first() else { return };
+        let (point, is_egress) = (first.context.point(), first.is_egress);
+        let mut rest = Vec::with_capacity(self.ready.len());
+        for job in self.ready.drain(..) {
+            let fits = job.context.point() == point && job.is_egress == is_egress && rest.is_empty();
+            match fits && taken.len() < VECTOR {
+                true => taken.push(job),
+                false => rest.push(job),
+            }
+        }
+        self.ready = rest;
+    }
+
+    /// A packet continues in a slot.
+    pub fn resume(&mut self, slot: usize, job: &mut Job) {
+        let begun = &mut self.begun[slot];
+        std::mem::swap(&mut begun.words, &mut job.words);
+        begun.outcome = job.outcome;
+    }
+
+    /// A packet that was to continue in a slot does not yet.
+    pub fn put_back(&mut self, slot: usize, mut job: Box<Job>) {
+        self.resume(slot, &mut job);
+        self.ready.insert(0, job);
+    }
+
+    /// The packets of these jobs have continued.
+    pub fn give_back(&mut self, jobs: &mut Vec<Box<Job>>) {
+        self.waiting = self.waiting.saturating_sub(jobs.len());
+        self.counts.resumed += jobs.len() as u64;
+        jobs.drain(..).for_each(|job| self.pool.put(job));
+    }
+}
+
+/// What is known of the packets of a vector that some of them take along.
+pub(crate) struct SlotPackets<'a> {
+    /// Bytes before a packet.
+    pub headroom: usize,
+    pub is_egress: bool,
+    pub now_ns: u64,
+    pub times: Option<&'a [u64; VECTOR]>,
+    pub ports: &'a [u32],
+    pub handling: &'a [Handling],
+    /// What the architecture keeps of the packets, and of which slots.
+    pub fused: &'a mut [FusedPacket],
+    pub begun: u64,
+    /// Bytes received.
+    pub lengths: &'a [u64; VECTOR],
+    /// By slot: where the packet is from, if it is not as it was received.
+    pub passages: Option<&'a [Passage]>,
+}
+
+impl SlotPackets<'_> {
+    fn describe(&mut self, slot: usize, job: &mut Job) {
+        job.is_egress = self.is_egress;
+        job.port = self.ports.get(slot).copied().unwrap_or(0);
+        job.handling = self.handling.get(slot).copied().unwrap_or_default();
+        job.received_bytes = self.lengths[slot];
+        job.passage = match self.passages.and_then(|passages| passages.get(slot)) {
+            Some(passage) => *passage,
+            None => Passage {
+                of: 0,
+                time_ns: self.times.map_or(self.now_ns, |times| times[slot]),
+                passes: 0,
+                came: job.port,
+                is_again: false,
+                generated_bytes: 0,
+            },
+        };
+        job.has_fused = self.begun >> slot & 1 == 1;
+        if job.has_fused {
+            std::mem::swap(&mut job.fused, &mut self.fused[slot]);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! How each call is executed: at once or by the lane.
+
+use super::Job;
+use weir_arch::BoundCall;
+use weir_extern_api::Outcome;
+use weir_ir::{AsyncCall, Execution, Loc, WhenFull};
+use weir_jit::cycles;
+use weir_lanes::{Choice, CostConfig, CostModel, FullPolicy, Port};
+
+/// How calls for which packets may wait are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExternMode {
+    /// By measured cost, for each call of the program's text.
+    #[default]
+    Auto,
+    /// At once, on the packet's thread.
+    Sync,
+    /// By the lane, as far as it has room.
+    Async,
+}
+
+/// What was chosen for a call of the program's text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallReport {
+    /// The extern.
+    pub name: String,
+    /// Where the call stands.
+    pub loc: Loc,
+    /// Whether it is executed by the lane at the moment.
+    pub is_handed_over: bool,
+    /// The figures, and the reason.
+    pub reason: String,
+}
+
+/// One call in 2^this is measured when it is executed at once.
+const SAMPLE_BITS: u32 = 4;
+
+/// A call of the program's text.
+pub(super) struct Site {
+    name: String,
+    loc: Loc,
+    /// What the program says about a full lane.
+    full: Option<WhenFull>,
+    policy: FullPolicy,
+    is_async: bool,
+    model: CostModel,
+    calls: u32,
+}
+
+fn policy_of(full: WhenFull) -> FullPolicy {
+    match full {
+        WhenFull::Inline => FullPolicy::Inline,
+        WhenFull::Wait => FullPolicy::Wait,
+        WhenFull::Drop => FullPolicy::Drop,
+    }
+}
+
+impl Site {
+    /// `full`: the policy where the program says none.
+    pub fn new(call: &BoundCall, full: WhenFull) -> Self {
+        let said = match call.execution {
+            Execution::Async(AsyncCall { full, .. }) => full,
+            Execution::Inline | Execution::Begin | Execution::Finish => None,
+        };
+        let policy = policy_of(said.unwrap_or(full));
+        Site {
+            name: call.name.clone(),
+            loc: call.loc,
+            full: said,
+            policy,
+            is_async: matches!(call.execution, Execution::Async(_)),
+            model: model(policy),
+            calls: 0,
+        }
+    }
+
+    /// The same call, of which nothing was measured.
+    pub fn again(&self) -> Self {
+        Site {
+            name: self.name.clone(),
+            loc: self.loc,
+            full: self.full,
+            policy: self.policy,
+            is_async: self.is_async,
+            model: model(self.policy),
+            calls: 0,
+        }
+    }
+
+    pub fn set_full(&mut self, full: WhenFull) {
+        self.policy = policy_of(self.full.unwrap_or(full));
+        self.model = model(self.policy);
+    }
+
+    pub fn choose(&mut self, mode: ExternMode, lane: &Port<Box<Job>>) -> Choice {
+        if !self.is_async || lane.is_closed() {
+            return Choice::Inline;
+        }
+        match mode {
+            ExternMode::Sync => Choice::Inline,
+            ExternMode::Auto => {
+                if self.calls.is_multiple_of(1 << 10)
+                    && let Some(time) = lane.service_time()
+                {
+                    self.model.record_service(time.as_nanos() as f64);
+                }
+                self.model.choose(lane.load())
+            }
+            ExternMode::Async if lane.has_room() => Choice::HandOver,
+            ExternMode::Async => match self.policy {
+                FullPolicy::Inline => Choice::Inline,
+                FullPolicy::Wait => Choice::Wait,
+                FullPolicy::Drop => Choice::Drop,
+            },
+        }
+    }
+
+    /// Executes a call at once, and measures some.
+    pub fn measure_inline(&mut self, execute: impl FnOnce() -> Outcome) -> Outcome {
+        self.calls = self.calls.wrapping_add(1);
+        if !self.is_async || self.calls % (1 << SAMPLE_BITS) != 0 {
+            return execute();
+        }
+        let start = cycles();
+        let outcome = execute();
+        self.model.record_inline(cycles().wrapping_sub(start) as f64);
+        outcome
+    }
+
+    /// Notes what suspending and resuming a packet cost the worker.
+    pub fn measure_suspension(&mut self, cycles: f64) {
+        self.model.record_suspension(cycles);
+    }
+
+    pub fn report(&self, mode: ExternMode, has_lane: bool) -> CallReport {
+        let (is_handed_over, reason) = match (self.is_async, has_lane, mode) {
+            (false, ..) => (false, "it is not @async".to_owned()),
+            (true, false, _) => (false, "there is no lane".to_owned()),
+            (true, true, ExternMode::Sync) => (false, "as requested by --async sync".to_owned()),
+            (true, true, ExternMode::Async) => (true, "as requested by --async async".to_owned()),
+            (true, true, ExternMode::Auto) => {
+                let is_handed_over = self.model.mode() == weir_lanes::Mode::HandOver;
+                (is_handed_over, self.model.explain())
+            }
+        };
+        CallReport {
+            name: self.name.clone(),
+            loc: self.loc,
+            is_handed_over,
+            reason,
+        }
+    }
+}
+
+fn model(full: FullPolicy) -> CostModel {
+    CostModel::new(CostConfig {
+        full,
+        ..CostConfig::default()
+    })
+}
