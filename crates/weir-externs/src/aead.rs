@@ -47,7 +47,7 @@ fn members(keys: Arc<KeyTable<Cipher>>) -> Members {
     let (sealing, opening) = (Arc::clone(&keys), Arc::clone(&keys));
     Members::new(keys)
         .with(Method::growing(&SEAL, |_| TAG, move |call| seal(&sealing, call)))
-        .with(Method::new(&OPEN, move |call| open(&opening, call)))
+        .with(Method::declared(&OPEN, move |call| open(&opening, call)))
 }
 
 fn seal(keys: &KeyTable<Cipher>, call: &mut Call<'_>) -> Status {

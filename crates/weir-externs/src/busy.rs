@@ -48,7 +48,7 @@ impl Extern for BusyCycles {
 
     fn call(&self, call: &mut Call<'_>) -> Outcome {
         let cycles = call.get(0).min(MAX_CYCLES);
-        let steps = u128::from(cycles) * u128::from(self.rate()) >> 32;
+        let steps = (u128::from(cycles) * u128::from(self.rate())) >> 32;
         spin(steps as u64);
         Outcome::Continue
     }

@@ -75,11 +75,11 @@ fn members(keys: Arc<KeyTable<Key>>) -> Members {
     let (seals, opens, seals_esp, opens_esp) = (of(), of(), of(), of());
     Members::new(keys)
         .with(Method::growing(&SEAL, growth, move |call| seal(&seals, call)))
-        .with(Method::new(&OPEN, move |call| open(&opens, call)))
+        .with(Method::declared(&OPEN, move |call| open(&opens, call)))
         .with(Method::growing(&SEAL_ESP, esp_growth, move |call| {
             seal_esp(&seals_esp, call)
         }))
-        .with(Method::new(&OPEN_ESP, move |call| open_esp(&opens_esp, call)))
+        .with(Method::declared(&OPEN_ESP, move |call| open_esp(&opens_esp, call)))
 }
 
 fn growth(payload: usize) -> usize {

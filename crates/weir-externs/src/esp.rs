@@ -80,7 +80,7 @@ fn members(keys: Arc<KeyTable<Key>>) -> Members {
     let (sealing, opening) = (Arc::clone(&keys), Arc::clone(&keys));
     Members::new(keys)
         .with(Method::growing(&SEAL, growth, move |call| seal(&sealing, call)))
-        .with(Method::new(&OPEN, move |call| open(&opening, call)))
+        .with(Method::declared(&OPEN, move |call| open(&opening, call)))
 }
 
 fn growth(payload: usize) -> usize {

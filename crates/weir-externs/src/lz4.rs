@@ -37,7 +37,7 @@ pub(crate) fn compressor() -> Declared {
         let written = TABLE.with_borrow_mut(|table| compress_into_with_table(from, to, table));
         written.map_err(|_| Status::Incompressible)
     };
-    Method::new(&COMPRESS, move |call: &mut Call<'_>| {
+    Method::declared(&COMPRESS, move |call: &mut Call<'_>| {
         compress(call, 1, get_maximum_output_size, run)
     })
 }

@@ -92,14 +92,14 @@ fn members<K: Send + Sync + 'static>(
     compute: fn(&K, &[u8]) -> Bits,
 ) -> Members {
     let (of_fields, of_payload) = (Arc::clone(keys), Arc::clone(keys));
-    let over_fields = Method::new(fields, move |call| {
+    let over_fields = Method::declared(fields, move |call| {
         let key = of_fields.get(call.get(0));
         let result = key
             .get()
             .map(|key| with_fields(call, 1, |_, bytes| compute(key, bytes)));
         report(call, result)
     });
-    let over_payload = Method::new(payload, move |call| {
+    let over_payload = Method::declared(payload, move |call| {
         let key = of_payload.get(call.get(1));
         let result = key.get().map(|key| compute(key, call.payload()));
         report(call, result)

@@ -36,8 +36,8 @@ pub(crate) const REPLAY_WINDOW: Type = Type {
     make: |count| {
         let windows = Arc::new(Associations::<Mutex<Window>>::new(count));
         let (checks, commits) = (Arc::clone(&windows), Arc::clone(&windows));
-        let check = Method::new(&CHECK, move |call| on_window(&checks, call, |w, n| w.check(n)));
-        let commit = Method::new(&COMMIT, move |call| on_window(&commits, call, Window::commit));
+        let check = Method::declared(&CHECK, move |call| on_window(&checks, call, |w, n| w.check(n)));
+        let commit = Method::declared(&COMMIT, move |call| on_window(&commits, call, Window::commit));
         Members::new(windows).with(check).with(commit)
     },
 };
@@ -49,7 +49,7 @@ pub(crate) const SEQUENCE: Type = Type {
     make: |count| {
         let numbers = Arc::new(Associations::<AtomicU32>::new(count));
         let of_next = Arc::clone(&numbers);
-        Members::new(numbers).with(Method::new(&NEXT, move |call| next(&of_next, call)))
+        Members::new(numbers).with(Method::declared(&NEXT, move |call| next(&of_next, call)))
     },
 };
 

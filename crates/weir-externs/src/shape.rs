@@ -153,7 +153,7 @@ where
     F: Fn(&mut Call<'_>) -> Status + Send + Sync + 'static,
 {
     /// Keeps the payload's length, or shrinks it.
-    pub(crate) fn new(shape: &'static Shape, run: F) -> Declared {
+    pub(crate) fn declared(shape: &'static Shape, run: F) -> Declared {
         Method::growing(shape, |_| 0, run)
     }
 

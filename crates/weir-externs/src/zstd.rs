@@ -36,7 +36,7 @@ thread_local! {
 }
 
 pub(crate) fn compressor() -> Declared {
-    Method::new(&COMPRESS, |call: &mut Call<'_>| {
+    Method::declared(&COMPRESS, |call: &mut Call<'_>| {
         let level = call.get(1);
         if !LEVELS.contains(&level) {
             call.set(2, 0);

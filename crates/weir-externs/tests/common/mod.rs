@@ -105,7 +105,7 @@ pub fn call(callee: &dyn Extern, arguments: &[Arg<'_>], payload: &[u8], room: us
             Arg::In(width, value) => words.extend(words_of(*width, *value)),
             Arg::Bytes(bytes) => words.extend(bytes.iter().map(|b| u64::from(*b))),
             // Externs have to write all of it.
-            Arg::Out(width) => words.extend(vec![u64::MAX >> (64 - width % 64) % 64; width.div_ceil(64) as usize]),
+            Arg::Out(width) => words.extend(vec![u64::MAX >> ((64 - width % 64) % 64); width.div_ceil(64) as usize]),
         }
     }
     let end = HEADERS.len() + payload.len();
