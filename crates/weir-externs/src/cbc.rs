@@ -132,7 +132,7 @@ fn open_esp(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
     }
 }
 
-/// From 1 to 16 bytes of padding, each its number (RFC 5652, 6.3), for so many bytes of payload.
+/// The padding of a payload of this length: 1 to 16 bytes, each their number (RFC 5652, 6.3).
 fn padding(payload: usize) -> &'static [u8] {
     static PADDING: [[u8; BLOCK]; BLOCK + 1] = {
         let mut all = [[0; BLOCK]; BLOCK + 1];

@@ -127,7 +127,7 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
-    /// For so many bytes of payload. Payload and trailer are then a multiple of `alignment` bytes,
+    /// For a payload of this length. Payload and trailer are then a multiple of `alignment` bytes,
     /// which is at most 16.
     pub(crate) fn new(payload: usize, alignment: usize, next_header: u8) -> Self {
         let padding = (payload + 2).next_multiple_of(alignment) - payload - 2;

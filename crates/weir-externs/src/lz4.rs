@@ -8,7 +8,7 @@ use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, 
 use std::cell::RefCell;
 use weir_extern_api::{Call, PayloadAccess};
 
-/// A byte of a block stands for at most so many bytes of text: it adds 255 to a length.
+/// The most bytes of text per byte of a block: a byte adds at most 255 to a length.
 const MAX_RATIO: usize = 255;
 
 static COMPRESS: Shape = Shape {

@@ -15,7 +15,7 @@ pub(crate) struct Type {
     pub(crate) name: &'static str,
     /// The name of the constructor's parameter.
     pub(crate) count: &'static str,
-    /// Makes the object of an instance with so many keys or associations.
+    /// Makes the object of an instance with this number of keys or associations.
     pub(crate) make: fn(usize) -> Members,
 }
 

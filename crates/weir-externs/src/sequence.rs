@@ -69,7 +69,7 @@ fn next(numbers: &Associations<AtomicU32>, call: &mut Call<'_>) -> Status {
     let Some(last) = numbers.get(call.get(0)) else {
         return Status::OutOfRange;
     };
-    // The order of numbers of one association is that of this variable; no other memory depends on it.
+    // Relaxed: no other memory depends on the number.
     let before = last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| last.checked_add(1));
     match before {
         Ok(before) => {

@@ -127,7 +127,10 @@ fn frames_are_those_of_zstd() {
 
 proptest! {
     #[test]
-    fn random_bytes_are_decompressed_or_refused(payload in proptest::collection::vec(any::<u8>(), 0..200), length in 0usize..2000) {
+    fn random_bytes_are_decompressed_or_refused(
+        payload in proptest::collection::vec(any::<u8>(), 0..200),
+        length in 0usize..2000,
+    ) {
         for algorithm in ALGORITHMS {
             let called = decompress(algorithm, &payload, length, 2000);
             if called.status() == Status::Ok {

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Arg, Called, RESIZE, ROOM, call, hex, instance, method, text, with_key};
+use proptest::prelude::*;
+use proptest::{collection, sample};
 use std::sync::Arc;
 use weir_extern_api::{KeyError, Object, PayloadAccess};
 use weir_externs::Status;
@@ -104,6 +106,24 @@ fn every_length_comes_back() {
                 assert_eq!(opened.outputs[0], Bits::new(8, 17));
             }
             assert_eq!(opened.ok(), plain, "{} {length}", pair.open);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_packets_come_back_and_random_changes_are_found(
+        (plain, change) in (collection::vec(any::<u8>(), 0..9000), 1u8..),
+        (nonce, aad, place) in (any::<u64>(), any::<[u8; 2]>(), any::<sample::Index>()),
+    ) {
+        let inputs = Inputs { nonce: nonce.into(), aad, ..INPUTS };
+        for pair in &PAIRS {
+            let object = pair.object();
+            let mut sealed = pair.run(&object, true, inputs, &plain).ok();
+            prop_assert_eq!(&pair.run(&object, false, inputs, &sealed).ok(), &plain);
+            let place = place.index(sealed.len());
+            sealed[place] ^= change;
+            pair.refuses(&object, false, inputs, &sealed, Status::Authentication);
         }
     }
 }

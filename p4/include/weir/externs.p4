@@ -59,8 +59,8 @@ enum bit<8> extern_status_t {
 // AES in Galois/Counter Mode (NIST SP 800-38D). Keys of 16 bytes are AES-128, of 32 AES-256.
 //
 // seal encrypts the payload in place and appends the tag of 16 bytes, which covers `aad` and the
-// ciphertext. A nonce (12 bytes, most significant first) must never be used twice with a key: whoever
-// sees two packets with one nonce can forge others. NO_KEY, NO_ROOM.
+// ciphertext. A nonce (12 bytes, most significant first) must never be used twice with a key: two
+// packets with one nonce reveal enough to forge others. NO_KEY, NO_ROOM.
 //
 // open verifies the tag in the last 16 bytes, decrypts the others in place, and removes the tag.
 // NO_KEY, AUTHENTICATION, MALFORMED (shorter than a tag).
@@ -186,8 +186,8 @@ extern void zstd_decompress(payload_resize p, in bit<32> original_length, out ex
 
 // ------------------------------------------------------------------------------------- experiments
 
-// Takes about so many cycles of the time-stamp counter, and has no effect: a stand-in for an extern
-// of known cost. At most 1,000,000,000; more count as these. It executes a chain of dependent
+// Takes about this number of cycles of the time-stamp counter, and has no effect: a stand-in for an
+// extern of known cost. The most is 1,000,000,000; more count as these. It executes a chain of dependent
 // instructions, whose speed is measured when the program is loaded: within about 5 % while the
 // core's clock is as it was then.
 extern void busy_cycles(in bit<32> cycles);
