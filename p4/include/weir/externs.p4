@@ -187,9 +187,9 @@ extern void zstd_decompress(payload_resize p, in bit<32> original_length, out ex
 // ------------------------------------------------------------------------------------- experiments
 
 // Takes about this number of cycles of the time-stamp counter, and has no effect: a stand-in for an
-// extern of known cost. The most is 1,000,000,000; more count as these. It executes a chain of dependent
-// instructions, whose speed is measured when the program is loaded: within about 5 % while the
-// core's clock is as it was then.
+// extern of known cost. The most is 1,000,000,000; more count as these. It executes a chain of
+// dependent instructions, whose speed is measured when the program is loaded: within about 5 %
+// while the core's clock is as it was then.
 extern void busy_cycles(in bit<32> cycles);
 
 #endif
