@@ -107,8 +107,9 @@ impl<'a> Call<'a> {
         while let Some((width, word)) = self.signature.scalar(parameter, scalar) {
             let words = &self.words[word..word + words_of(width)];
             let bytes = width.div_ceil(8) as usize;
-            for at in (0..bytes).rev() {
-                to.push((words[at / 8] >> (at % 8 * 8)) as u8);
+            for (at, word) in words.iter().enumerate().rev() {
+                let used = (bytes - 8 * at).min(8);
+                to.extend_from_slice(&word.to_be_bytes()[8 - used..]);
             }
             scalar += 1;
         }
@@ -205,6 +206,9 @@ mod tests {
         let mut bytes = Vec::new();
         call.append_bytes(0, &mut bytes);
         assert_eq!(bytes, [0x0f, 0xab]);
+        bytes.clear();
+        call.append_bytes(1, &mut bytes);
+        assert_eq!(bytes, [0xff, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
         assert_eq!(words, [0xfab, 0xff, 5, 1 << 35, 0]);
     }
 
