@@ -34,14 +34,14 @@ use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
 use weir_syntax::source::{SourceMap, Span};
 use weir_syntax::{Diagnostic, Diagnostics, Parsed};
 
-/// The include files that come with weir: the core library, the types of payloads, and what
-/// declares the architectures.
+/// The include files that come with weir: the core library, the externs besides those of
+/// architectures, and what declares the architectures.
 #[must_use]
 pub fn system_files(targets: &[Target]) -> Vec<(&'static str, &'static str)> {
     let core = ("core.p4", include_str!("../../../p4/include/core.p4"));
     let declared = targets.iter().flat_map(|t| t.files.iter().copied());
-    let payload = ("weir/payload.p4", include_str!("../../../p4/include/weir/payload.p4"));
-    [core, payload].into_iter().chain(declared).collect()
+    let externs = ("weir/externs.p4", include_str!("../../../p4/include/weir/externs.p4"));
+    [core, externs].into_iter().chain(declared).collect()
 }
 
 /// How to compile.

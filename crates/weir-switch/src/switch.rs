@@ -523,6 +523,7 @@ impl Switch {
     }
 
     fn advance_all(&mut self, context: &mut Context<'_>) -> Vec<Output> {
+        self.settle_externs();
         let mut out = std::mem::take(&mut self.ready);
         while self.queues.next_departure().is_some() {
             self.step(&mut out, context);

@@ -24,7 +24,7 @@ use weir_arch::{BoundCall, BoundExterns, FusedPacket, Handling};
 use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, CompletionOrder, Execution, WhenFull};
 use weir_jit::{Suspended, VECTOR, cycles};
-use weir_lanes::{Choice, Order, Pool, Port, Sequencer};
+use weir_lanes::{Choice, Lane, Order, Pool, Port, Sequencer};
 
 /// How calls of externs are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,8 @@ struct Begun {
 pub(crate) struct AsyncCalls {
     options: ExternOptions,
     lane: Option<Port<Box<Job>>>,
+    /// The threads behind the port: they end with the last switch that has them.
+    threads: Option<Arc<Lane<Box<Job>>>>,
     pool: Pool<Job>,
     sequencer: Sequencer<Box<Job>>,
     sites: Vec<Site>,
@@ -133,6 +135,7 @@ impl AsyncCalls {
         AsyncCalls {
             options: ExternOptions::default(),
             lane: None,
+            threads: None,
             // Packets wait without a lane, too: for room behind them.
             pool: Pool::new(slots, Job::default),
             sequencer: Sequencer::new(Order::PerKey, slots),
@@ -148,12 +151,23 @@ impl AsyncCalls {
     }
 
     /// Attaches a lane: jobs are handed over to it from now on.
-    pub fn attach(&mut self, lane: Port<Box<Job>>, options: ExternOptions) {
+    pub fn attach(&mut self, lane: Port<Box<Job>>, threads: Option<Arc<Lane<Box<Job>>>>, options: ExternOptions) {
+        self.threads = threads;
         self.options = options;
         self.pool = Pool::new(options.depth, Job::default);
         self.sequencer = Sequencer::new(Order::PerKey, options.depth);
         self.sites.iter_mut().for_each(|site| site.set_full(options.full));
         self.lane = Some(lane);
+    }
+
+    /// Whether any call is marked `@async`.
+    pub fn has_async(&self) -> bool {
+        self.sites.iter().any(Site::is_async)
+    }
+
+    /// The threads that execute calls.
+    pub fn threads(&self) -> Option<&Arc<Lane<Box<Job>>>> {
+        self.threads.as_ref()
     }
 
     /// Packets that wait.

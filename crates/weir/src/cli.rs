@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_extern_api::Registry;
+use weir_ir::WhenFull;
 
 /// Exit code where the answer is no.
 pub const NO: u8 = 1;
@@ -105,6 +106,45 @@ pub struct Source {
     pub message_format: MessageFormat,
 }
 
+/// How `@async` calls of externs are executed.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Externs")]
+pub struct Externs {
+    /// How calls marked @async are executed: auto (by measured cost), sync (at once, by the packet's
+    /// worker), or async (by the lane)
+    #[arg(long = "async", value_name = "MODE", value_enum, default_value_t = Async::Auto)]
+    pub mode: Async,
+    /// What happens to a packet when no more can wait: inline, wait or drop. The program may say
+    /// otherwise by @async(full=…)
+    #[arg(long, value_name = "POLICY", value_parser = when_full, default_value = "inline")]
+    pub async_full: WhenFull,
+    /// The most packets that wait, per worker: a power of two
+    #[arg(long, value_name = "PACKETS", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub async_depth: u32,
+    /// Threads of the lane that executes calls
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub async_threads: u32,
+    /// The time after which a thread of the lane that makes no progress is replaced, in
+    /// milliseconds. A batch of 32 calls must take less
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    pub async_limit: u64,
+}
+
+fn when_full(text: &str) -> Result<WhenFull, String> {
+    WhenFull::from_word(text).ok_or_else(|| "it is inline, wait or drop".to_owned())
+}
+
+/// How calls marked `@async` are executed.
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
+pub enum Async {
+    /// By measured cost
+    Auto,
+    /// At once, by the packet's worker
+    Sync,
+    /// By the lane
+    Async,
+}
+
 /// How diagnostics are written.
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum MessageFormat {
@@ -169,6 +209,8 @@ pub struct Test {
     /// Which engine runs them
     #[arg(long, value_enum, default_value_t = Engine::Both)]
     pub engine: Engine,
+    #[command(flatten)]
+    pub externs: Externs,
     /// Show what each packet met
     #[arg(long)]
     pub trace: bool,
@@ -323,6 +365,8 @@ pub struct Run {
     /// why) or interp
     #[arg(long, default_value = "jit", value_parser = run_engine)]
     pub engine: Engine,
+    #[command(flatten)]
+    pub externs: Externs,
     /// Threads that forward, each on a core of its own; at most 64
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = workers)]
     pub workers: usize,

@@ -36,6 +36,7 @@ mod ctl;
 mod demo;
 mod graph;
 mod input;
+mod lanes;
 mod lines;
 mod load;
 mod output;
@@ -62,7 +63,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// The externs that weir brings.
 #[must_use]
 pub fn externs() -> extern_api::Registry {
-    extern_api::Registry::default()
+    weir_externs::registry()
 }
 
 /// Runs the command line of the process: what `weir` does, where programs may call these externs.

@@ -41,7 +41,7 @@ pub fn test(arguments: &Test, messages: &Messages) -> Result<u8> {
     for (name, text) in texts {
         let mut reports = Vec::new();
         for &engine in engines {
-            match one(&program, &text, engine, arguments, messages) {
+            match one(&program, &text, engine, arguments, messages)? {
                 Ok(report) => reports.push((engine, report)),
                 Err(RunError::Parse(errors)) => {
                     for error in errors {
@@ -89,12 +89,17 @@ fn one(
     engine: Engine,
     arguments: &Test,
     messages: &Messages,
-) -> Result<Report, RunError> {
+) -> Result<Result<Report, RunError>> {
     let config = load::config(&arguments.source.front_end);
-    let mut switch = Switch::with_engine(Arc::new(Interpreter::new(program.clone())), config)?;
+    let switch = Switch::with_engine(Arc::new(Interpreter::new(program.clone())), config);
+    let mut switch = match switch {
+        Ok(switch) => switch,
+        Err(error) => return Ok(Err(error.into())),
+    };
     load::compile(&mut switch, engine, arguments.source.message_format, messages);
+    crate::lanes::attach(std::slice::from_mut(&mut switch), &arguments.externs)?;
     let trace = arguments.trace;
-    weir_stf::run_on(switch, text, &RunOptions { trace })
+    Ok(weir_stf::run_on(switch, text, &RunOptions { trace }))
 }
 
 fn show(out: &mut impl Write, name: &str, report: &Report, lines: &Lines, arguments: &Test) -> Result<()> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_arch::{DropReason, FusedExit, Handling};
 use weir_jit::{Frame, VECTOR, cycles};
-use weir_lanes::Port;
+use weir_lanes::{Lane, Port};
 
 impl Switch {
     /// Continues all packets whose calls are done. What they send is ready after that.
@@ -120,9 +120,17 @@ impl Switch {
     /// that wait continue in [`Switch::advance`]; [`Switch::next_departure`] is now as long as any
     /// does. Calls of the interpreter are always executed at once, and so are those of compiled
     /// programs without a lane. A clone has no lane.
-    pub fn attach_lane(&mut self, lane: Port<Box<Job>>, options: ExternOptions) {
+    ///
+    /// `threads` is the lane that the port leads to, which lives as long as the switch then.
+    pub fn attach_lane(&mut self, port: Port<Box<Job>>, threads: Option<Arc<Lane<Box<Job>>>>, options: ExternOptions) {
         self.settle_externs();
-        self.async_calls.attach(lane, options);
+        self.async_calls.attach(port, threads, options);
+    }
+
+    /// Whether the program has calls marked `@async`.
+    #[must_use]
+    pub fn has_async_calls(&self) -> bool {
+        self.async_calls.has_async()
     }
 
     /// What happened to calls for which packets may wait.
@@ -134,6 +142,12 @@ impl Switch {
     /// How each call of a registered extern in the program's text is executed, and why.
     pub fn extern_calls(&self) -> impl Iterator<Item = CallReport> + '_ {
         self.async_calls.reports()
+    }
+
+    /// The threads of the lane that executes calls of externs.
+    #[must_use]
+    pub fn lane(&self) -> Option<&Arc<Lane<Box<Job>>>> {
+        self.async_calls.threads()
     }
 
     /// Looks for threads of the externs' lane that have stopped, and counts the packets that were

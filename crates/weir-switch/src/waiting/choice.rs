@@ -74,6 +74,10 @@ impl Site {
         }
     }
 
+    pub fn is_async(&self) -> bool {
+        self.is_async
+    }
+
     /// The same call, of which nothing was measured.
     pub fn again(&self) -> Self {
         Site {

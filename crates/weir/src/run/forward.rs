@@ -138,6 +138,9 @@ impl Forwarder {
         if let Some(sampling) = &mut self.sampling {
             sampling.lines = lines;
         }
+        // Packets that wait for externs finish in the program that they began in.
+        self.switch.settle_externs();
+        self.poll();
         let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
@@ -250,6 +253,9 @@ impl Forwarder {
     /// Sends what may leave the queues by now. Whether there was anything.
     pub fn poll(&mut self) -> bool {
         let now = self.now();
+        if self.switch.waiting_for_externs() > 0 {
+            self.switch.check_externs(Instant::now());
+        }
         let out = self.switch.advance(now);
         out.iter().for_each(|output| self.emit(output));
         !out.is_empty()

@@ -241,6 +241,7 @@ pub fn switches(
         switch.set_profiling(arguments.profile);
         switch.load_tables();
     }
+    crate::lanes::attach(&mut switches, &arguments.externs)?;
     Ok(Program {
         switches,
         spread,
