@@ -139,8 +139,7 @@ impl Forwarder {
             sampling.lines = lines;
         }
         // Packets that wait for externs finish in the program that they began in.
-        self.switch.settle_externs();
-        self.poll();
+        self.settle_externs();
         let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
@@ -259,6 +258,12 @@ impl Forwarder {
         let out = self.switch.advance(now);
         out.iter().for_each(|output| self.emit(output));
         !out.is_empty()
+    }
+
+    /// Waits until no packet waits for an extern any more, and sends them.
+    pub fn settle_externs(&mut self) {
+        self.switch.settle_externs();
+        self.poll();
     }
 
     /// Sends everything that is in the queues, whatever the ports' rates are.

@@ -418,6 +418,7 @@ impl Worker {
                 break;
             }
         }
+        self.forwarder.settle_externs();
         self.rest(None);
         self.forwarder.flush_devices();
         let report = Box::new(self.forwarder.report(self.number));
