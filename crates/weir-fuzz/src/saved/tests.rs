@@ -106,3 +106,23 @@ fn calls_are_those_that_the_architecture_declares() {
     let tna = saved(L2_TNA);
     says(&tna, "\"pack\"", "\"send\"", "send");
 }
+
+#[test]
+fn what_follows_an_error_ends() {
+    let text = saved(ROUTER);
+    let on_error = text.find("on_error b").expect("a parser");
+    let line = text[on_error..].lines().next().expect("a line").to_owned();
+    says(&text, &line, "on_error b0", "behind an error");
+}
+
+#[test]
+fn headers_are_shared_with_their_validity_and_places_have_lines() {
+    let text = saved(ROUTER);
+    let leaf = text
+        .lines()
+        .find(|l| l.starts_with("  %") && l.ends_with("ipv4.$valid$\""));
+    says(&text, &format!("{}\n", leaf.expect("a validity")), "", "its validity");
+    let place = text.find(" @").expect("a place") + 2;
+    let line = text[place..].split(':').next().expect("a line").to_owned();
+    says(&text, &format!(" @{line}:"), " @0:", "a line, counted from 1");
+}
