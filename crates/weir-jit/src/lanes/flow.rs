@@ -8,8 +8,8 @@
 //! is *rare*. A block is *often empty* if a group of eight packets may well have none that reaches
 //! it. Of two hot successors of a branch, both are often empty.
 //!
-//! A *cold* block is one that Cranelift marks so, or to which only cold blocks lead. Hot paths avoid
-//! it.
+//! A *cold* block is one that Cranelift marks so, or to which only cold blocks lead. Hot paths
+//! avoid it.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
