@@ -5,8 +5,8 @@
 //! sixteen are compared at once ([`Ranges`]).
 //!
 //! More prefixes use DIR-24-8 ([`Dir24_8`]): an array indexed by the first 24 bits (fewer if the
-//! key is narrower). A slot has the number of the record, or of a block of 256 numbers for the last 8
-//! bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
+//! key is narrower). A slot has the number of the record, or of a block of 256 numbers for the last
+//! 8 bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
 //! bits, for the addresses that have no longer prefix. So the writer writes at most 32,768 slots
 //! per entry. DIR-24-8 takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes.
 //! An entry takes its record (mostly 16 to 64 bytes) and about 20 bytes of the writer's.
