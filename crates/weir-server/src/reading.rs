@@ -260,8 +260,8 @@ const MIN_ENTRIES_PER_SECOND: f64 = 50_000.0;
 
 /// Sends the messages of an answer to a client, which must accept them at a minimum rate.
 ///
-/// A client may take `accept_timeout` to accept one message. For all messages it may take that long,
-/// and a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
+/// A client may take `accept_timeout` to accept one message. For all messages it may take that
+/// long, and a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
 pub(crate) struct PacedSender<'a, T> {
     /// The queue to the transport.
     out: &'a Sender<Result<T, Status>>,
