@@ -118,7 +118,7 @@ pub(crate) fn any(body: &Body, test: impl Fn(&InstKind) -> bool) -> bool {
 
 /// Whether a deparser that has run in part may run once more from its beginning with what it has
 /// made of shared variables: it writes none that it has read before.
-pub(crate) fn is_repeatable(program: &Program, body: &Body) -> bool {
+pub(crate) fn may_rerun(program: &Program, body: &Body) -> bool {
     let Some(order) = topological(body) else { return false };
     let shared: HashSet<VarId> = program
         .shared

@@ -27,7 +27,7 @@ use weir_ir::{
     HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
 
-pub(crate) use exits::{Ends, driver, drop, finish, queue, recirculate, transmit};
+pub(crate) use exits::{ExitTable, driver, drop, queue, recirculate, stamp_and_transmit, transmit};
 
 /// The call that is [`Pseudo::Checksum`].
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
@@ -100,7 +100,7 @@ impl PipelineBuilder {
         self.push(InstKind::Assign { dst, value }, Loc::default());
     }
 
-    pub(crate) fn end(&mut self, terminator: Terminator) {
+    pub(crate) fn terminate(&mut self, terminator: Terminator) {
         self.blocks[self.at].terminator = terminator;
     }
 
@@ -156,7 +156,7 @@ impl PipelineBuilder {
     /// where it does not.
     pub(crate) fn branch(&mut self, condition: Operand) -> BlockId {
         let (then, otherwise) = (self.block(), self.block());
-        self.end(Terminator::Branch {
+        self.terminate(Terminator::Branch {
             condition,
             then,
             otherwise,
@@ -169,7 +169,7 @@ impl PipelineBuilder {
     /// not.
     pub(crate) fn leave_if(&mut self, condition: VarId, exit: u32) {
         let on = self.branch(Operand::Var(condition));
-        self.end(Terminator::Exit(exit));
+        self.terminate(Terminator::Exit(exit));
         self.at = on;
     }
 
@@ -185,7 +185,7 @@ impl PipelineBuilder {
         let blocks: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
         let (accepted, rejected) = (self.block(), self.block());
         let start = blocks.first().copied().unwrap_or(accepted);
-        self.end(Terminator::Goto(start));
+        self.terminate(Terminator::Goto(start));
         Appended {
             on_error: body.on_error.map(|b| blocks[b.index()]),
             blocks,
@@ -205,7 +205,7 @@ impl PipelineBuilder {
                 other
             }
         };
-        self.end(terminator);
+        self.terminate(terminator);
         self.blocks[self.at].loc = loc;
     }
 
@@ -224,16 +224,16 @@ impl PipelineBuilder {
         let parsed = self.block();
         self.at = accepted;
         self.set(field, 0);
-        self.end(Terminator::Goto(parsed));
+        self.terminate(Terminator::Goto(parsed));
         self.at = rejected;
         self.copy(field, error);
         let has_error = self.test(BinaryOp::Ne, error, 0);
         let without = self.branch(Operand::Var(has_error));
         let what = ArgumentValue::In(vec![weir_ir::InLeaf::Value(Operand::Var(error))]);
         self.push(pseudo("$parser_error", Some(what), None), Loc::default());
-        self.end(Terminator::Goto(parsed));
+        self.terminate(Terminator::Goto(parsed));
         self.at = without;
-        self.end(Terminator::Goto(parsed));
+        self.terminate(Terminator::Goto(parsed));
         self.at = parsed;
     }
 
@@ -273,7 +273,7 @@ impl PipelineBuilder {
     pub(crate) fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
         let (fails, holds) = (self.block(), self.block());
-        self.end(Terminator::Branch {
+        self.terminate(Terminator::Branch {
             condition,
             then: holds,
             otherwise: fails,
@@ -287,7 +287,7 @@ impl PipelineBuilder {
         {
             call.is_pure = true;
         }
-        self.end(Terminator::Goto(holds));
+        self.terminate(Terminator::Goto(holds));
         self.at = holds;
     }
 }
@@ -376,16 +376,16 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
     pub(crate) fn into_fused(
         self,
         ordered_tables: Vec<bool>,
-        ends: Ends,
+        exit_table: ExitTable,
         selectors: &'static [&'static str],
         counts_hits: bool,
     ) -> Fused {
-        let (exits, meanings) = ends.exits.into_iter().unzip();
+        let (exits, meanings) = exit_table.exits.into_iter().unzip();
         let pipeline = Pipeline {
             ordered_tables,
             table_states: self.table_states,
-            overrun: ends.overrun,
-            restart: ends.punt_from_start,
+            overrun: exit_table.instruction_budget_drop,
+            restart: exit_table.punt_from_start,
             exits,
             body: self.body,
             inputs: self.inputs.iter().map(|(v, _)| *v).collect(),

@@ -186,7 +186,7 @@ pub(crate) trait Reparse: AppendBlocks {
         let mut known: HashMap<Point, BlockId> = HashMap::new();
         let mut work = Vec::new();
         let start = self.point((BlockId::new(0), 0, 0), &mut known, &mut work);
-        self.end(Terminator::Goto(start));
+        self.terminate(Terminator::Goto(start));
         let mut ends: HashMap<(BlockId, usize), BlockId> = HashMap::new();
         while let Some((id, first, behind)) = work.pop() {
             self.at = known[&(id, first, behind)];
@@ -206,7 +206,7 @@ pub(crate) trait Reparse: AppendBlocks {
                     | InstKind::Advance { .. }
                     | InstKind::PacketLength { .. } => {
                         let elsewhere = self.emitted().deparse_or_punt();
-                        self.end(elsewhere);
+                        self.terminate(elsewhere);
                         taken = true;
                     }
                     kind => self.instruction(kind, inst.loc),
@@ -268,10 +268,10 @@ pub(crate) trait Reparse: AppendBlocks {
             if same_layout(program, emit.header, header) {
                 self.becomes(program, emit.header, header);
                 let on = self.point((id, next, at + 1), known, work);
-                self.end(Terminator::Goto(on));
+                self.terminate(Terminator::Goto(on));
             } else {
                 let elsewhere = self.emitted().deparse_or_punt();
-                self.end(elsewhere);
+                self.terminate(elsewhere);
             }
             self.at = otherwise;
             if self.emitted().aliased.contains(&at) {
@@ -282,7 +282,7 @@ pub(crate) trait Reparse: AppendBlocks {
         }
         // The packet itself comes next.
         let elsewhere = self.emitted().deparse_or_punt();
-        self.end(elsewhere);
+        self.terminate(elsewhere);
     }
 
     /// An emitted header has been parsed as an egress header.
@@ -312,14 +312,14 @@ pub(crate) trait Reparse: AppendBlocks {
                 self.set(Some(valid), 0);
             }
         }
-        self.end(Terminator::Goto(to));
+        self.terminate(Terminator::Goto(to));
         self.at = here;
         ends.insert((to, behind), block);
         block
     }
 
-    /// Emits the headers that egress has not parsed, behind those that it emits.
-    fn emit_rest(&mut self) {
+    /// Emits the headers that egress has not parsed, after those that it emits.
+    fn emit_unparsed(&mut self) {
         let leading_headers = self.emitted().leading_headers;
         for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(leading_headers) {
             if self.emitted().aliased.contains(&at) {
@@ -328,7 +328,7 @@ pub(crate) trait Reparse: AppendBlocks {
             if let Some(flag) = self.emitted().flags[at] {
                 let otherwise = self.branch(Operand::Var(flag));
                 self.push(InstKind::Emit { header: emit.header }, Loc::default());
-                self.end(Terminator::Goto(otherwise));
+                self.terminate(Terminator::Goto(otherwise));
                 self.at = otherwise;
             } else {
                 self.push(InstKind::Emit { header: emit.header }, Loc::default());

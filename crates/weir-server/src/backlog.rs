@@ -1,29 +1,29 @@
 //! Load shedding of a stream: which messages are dropped when its client reads slowly.
 //!
 //! Packets, notifications and digest lists may be dropped. Answers of arbitration may not: they
-//! have reserved places, and the caller ends the stream when those are used up.
+//! have reserved capacity, and the caller ends the stream when that is used up.
 
 use tokio::sync::mpsc::Sender;
 
-/// Places of a stream's queue that are reserved for messages that must not be dropped.
-pub(crate) const RESERVED_PLACES: usize = 16;
+/// The part of a stream's queue, in messages, for those that must not be dropped.
+pub(crate) const RESERVED_CAPACITY: usize = 16;
 /// A digest list is dropped if this many messages are queued: each may take a megabyte.
 pub(crate) const MAX_QUEUED_FOR_LIST: usize = 16;
 
-/// The size class of a message that may be dropped.
+/// The kind of a message that may be dropped, by its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SizeClass {
+pub(crate) enum Droppable {
     /// A packet or a notification.
     Small,
     /// A list of thousands of digests.
-    List,
+    DigestList,
 }
 
 /// Whether a stream's queue has room for a message that may be dropped.
-pub(crate) fn has_room<T>(queue: &Sender<T>, size: SizeClass) -> bool {
-    let free_places = queue.capacity();
-    let queued = queue.max_capacity() - free_places;
-    free_places > RESERVED_PLACES && (size == SizeClass::Small || queued < MAX_QUEUED_FOR_LIST)
+pub(crate) fn has_room<T>(queue: &Sender<T>, size: Droppable) -> bool {
+    let free_capacity = queue.capacity();
+    let queued = queue.max_capacity() - free_capacity;
+    free_capacity > RESERVED_CAPACITY && (size == Droppable::Small || queued < MAX_QUEUED_FOR_LIST)
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn few_lists_wait_for_a_slow_client_and_more_small_messages() {
-        let (queue, _taken) = tokio::sync::mpsc::channel(100 + RESERVED_PLACES);
+        let (queue, _taken) = tokio::sync::mpsc::channel(100 + RESERVED_CAPACITY);
         let add = |size| {
             let has_room = has_room(&queue, size);
             if has_room {
@@ -40,11 +40,14 @@ mod tests {
             }
             has_room
         };
-        assert_eq!((0..100).filter(|_| add(SizeClass::List)).count(), MAX_QUEUED_FOR_LIST);
         assert_eq!(
-            (0..200).filter(|_| add(SizeClass::Small)).count(),
+            (0..100).filter(|_| add(Droppable::DigestList)).count(),
+            MAX_QUEUED_FOR_LIST
+        );
+        assert_eq!(
+            (0..200).filter(|_| add(Droppable::Small)).count(),
             100 - MAX_QUEUED_FOR_LIST
         );
-        assert!(!add(SizeClass::List) && queue.capacity() == RESERVED_PLACES);
+        assert!(!add(Droppable::DigestList) && queue.capacity() == RESERVED_CAPACITY);
     }
 }

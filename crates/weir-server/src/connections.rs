@@ -5,7 +5,7 @@
 //! too long, and it delays small answers so that several are written by one system call.
 //!
 //! It does not read what is sent. Requests are counted per peer in [`crate::peers`]; message sizes
-//! are limited in [`crate::receiving`].
+//! are limited in [`crate::admission`].
 
 use crate::device::lock;
 use crate::peers::{ConnectionSlot, Peer, Peers};
@@ -34,19 +34,20 @@ pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// (docs/performance.md).
 const MIN_UNDELAYED_BYTES: usize = 640;
 
-/// A vectored write whose last piece has this many bytes or more is not delayed: the transport does
+/// A vectored write whose last slice has this many bytes or more is not delayed: the transport does
 /// not combine such contents with other answers.
-const MIN_UNDELAYED_PIECE_BYTES: usize = 256;
+const MIN_UNDELAYED_SLICE_BYTES: usize = 256;
 
 /// The limits of a server's connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
     /// Connections at a time.
     pub max_connections: usize,
-    /// How long a peer may take until it has sent valid protocol, whatever bytes it sends.
-    pub protocol_timeout: Duration,
-    /// How long a peer may be silent after that. Live peers answer pings.
-    pub silence_timeout: Duration,
+    /// How long a peer may take for the TLS handshake and its first valid protocol, whatever bytes
+    /// it sends.
+    pub handshake_timeout: Duration,
+    /// How long a peer may send, or accept, nothing after that. Live peers answer pings.
+    pub idle_timeout: Duration,
 }
 
 impl ConnectionLimits {
@@ -54,8 +55,8 @@ impl ConnectionLimits {
     pub fn pinging(max_connections: usize, keepalive: Duration) -> Self {
         ConnectionLimits {
             max_connections,
-            protocol_timeout: keepalive,
-            silence_timeout: keepalive.saturating_add(PING_TIMEOUT),
+            handshake_timeout: keepalive,
+            idle_timeout: keepalive.saturating_add(PING_TIMEOUT),
         }
     }
 }
@@ -143,7 +144,7 @@ impl<L: Accept> Incoming<L> {
             if let Some((_, permit)) = &mut self.awaiting_slot {
                 let permit = ready!(permit.as_mut().poll(context));
                 if let (Some((io, _)), Ok(permit)) = (self.awaiting_slot.take(), permit) {
-                    return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.limits));
+                    return Poll::Ready(Connection::new(io, self.peers.register(permit), self.limits));
                 }
             }
             if let Some(accept_retry) = &mut self.accept_retry {
@@ -152,7 +153,7 @@ impl<L: Accept> Incoming<L> {
             }
             match ready!(self.listener.poll_accept(context)) {
                 Ok(io) => match Arc::clone(&self.free_slots).try_acquire_owned() {
-                    Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.enter(permit), self.limits)),
+                    Ok(permit) => return Poll::Ready(Connection::new(io, self.peers.register(permit), self.limits)),
                     Err(_) if self.peers.evict_idle() => {
                         self.awaiting_slot = Some((io, Box::pin(Arc::clone(&self.free_slots).acquire_owned())));
                     }
@@ -180,7 +181,7 @@ pub(crate) struct Connection<I> {
     /// The socket.
     io: I,
     /// How long the peer may send nothing, or accept nothing.
-    silence_timeout: Duration,
+    idle_timeout: Duration,
     /// The end of the current interval, in which the peer must send something.
     read_deadline: Pin<Box<Sleep>>,
     /// Whether the peer has sent something in it. A timer reset for every read would cost more.
@@ -270,8 +271,8 @@ impl<I> Connection<I> {
     fn new(io: I, slot: ConnectionSlot, limits: ConnectionLimits) -> Self {
         Connection {
             io,
-            silence_timeout: limits.silence_timeout,
-            read_deadline: Box::pin(sleep(limits.protocol_timeout)),
+            idle_timeout: limits.idle_timeout,
+            read_deadline: Box::pin(sleep(limits.handshake_timeout)),
             has_read: false,
             has_sent_preface: false,
             is_evicted: false,
@@ -296,10 +297,10 @@ impl<I> Connection<I> {
         }
     }
 
-    /// Ready when `bytes` may be written; `is_unjoinable`: they cannot be combined with later
+    /// Ready when `bytes` may be written; `cannot_coalesce`: they cannot be combined with later
     /// ones.
     ///
-    /// Behind its preface the server writes only to peers that have sent valid protocol, so this
+    /// After its preface the server writes only to peers that have sent valid protocol, so this
     /// also confirms the peer's protocol.
     ///
     /// Each of several requests that arrived together wakes the connection when it is answered, and
@@ -307,12 +308,17 @@ impl<I> Connection<I> {
     /// system call, the most expensive part of a short request. So a write is delayed until there
     /// are [`MIN_UNDELAYED_BYTES`] bytes, or until all other ready tasks have run. The layers above
     /// (HTTP/2, TLS) may poll several times before they wait.
-    fn poll_may_write(&mut self, context: &mut Context<'_>, bytes: usize, is_unjoinable: bool) -> Poll<io::Result<()>> {
+    fn poll_admit_write(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: usize,
+        cannot_coalesce: bool,
+    ) -> Poll<io::Result<()>> {
         self.check_evicted(context)?;
         if self.has_sent_preface {
             self.slot.peer.confirm_protocol();
         }
-        match is_unjoinable || bytes >= MIN_UNDELAYED_BYTES {
+        match cannot_coalesce || bytes >= MIN_UNDELAYED_BYTES {
             true => Poll::Ready(Ok(())),
             false => self.gate.poll_open(context).map(Ok),
         }
@@ -326,10 +332,8 @@ impl<I> Connection<I> {
             self.write_deadline = None;
             return written;
         }
-        let silence_timeout = self.silence_timeout;
-        let deadline = self
-            .write_deadline
-            .get_or_insert_with(|| Box::pin(sleep(silence_timeout)));
+        let idle_timeout = self.idle_timeout;
+        let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(idle_timeout)));
         ready!(deadline.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -349,14 +353,14 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             this.has_read = false;
-            this.read_deadline.as_mut().reset(Instant::now() + this.silence_timeout);
+            this.read_deadline.as_mut().reset(Instant::now() + this.idle_timeout);
         }
     }
 }
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_may_write(context, buf.len(), false))?;
+        ready!(self.poll_admit_write(context, buf.len(), false))?;
         let written = Pin::new(&mut self.io).poll_write(context, buf);
         self.after_write(context, written)
     }
@@ -378,8 +382,8 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let bytes = bufs.iter().map(|b| b.len()).sum();
-        let is_unjoinable = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= MIN_UNDELAYED_PIECE_BYTES);
-        ready!(self.poll_may_write(context, bytes, is_unjoinable))?;
+        let cannot_coalesce = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= MIN_UNDELAYED_SLICE_BYTES);
+        ready!(self.poll_admit_write(context, bytes, cannot_coalesce))?;
         let written = Pin::new(&mut self.io).poll_write_vectored(context, bufs);
         self.after_write(context, written)
     }
@@ -488,7 +492,7 @@ mod tests {
     fn with_buffer(bytes: usize) -> (Connection<DuplexStream>, DuplexStream) {
         let (io, other) = tokio::io::duplex(bytes);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("is free");
-        let slot = Arc::<Peers>::default().enter(permit);
+        let slot = Arc::<Peers>::default().register(permit);
         let limits = ConnectionLimits::pinging(9, Duration::from_secs(30));
         (Connection::new(io, slot, limits), other)
     }
@@ -523,7 +527,7 @@ mod tests {
         assert_eq!(answers.load(Ordering::SeqCst), others.len());
         let (written, woken) = write(&mut connection, &[0; MIN_UNDELAYED_BYTES]).await;
         assert_eq!((written.expect("there is room"), woken), (MIN_UNDELAYED_BYTES, 1));
-        let pieces = [9, MIN_UNDELAYED_PIECE_BYTES].map(|bytes| vec![0; bytes]);
+        let pieces = [9, MIN_UNDELAYED_SLICE_BYTES].map(|bytes| vec![0; bytes]);
         let pieces = pieces.each_ref().map(|piece| io::IoSlice::new(piece));
         let written = poll_fn(|context| Poll::Ready(Pin::new(&mut connection).poll_write_vectored(context, &pieces)));
         assert!(written.await.is_ready());

@@ -273,7 +273,7 @@ pub(crate) fn check_port(switch: &Switch, port: u32) -> Result<(), Refusal> {
 /// The batch costs more.
 pub(crate) fn check_atomic_cost(entries: usize, most: usize) -> Result<(), Refusal> {
     if entries > most {
-        return Err(Refusal::full(format!(
+        return Err(Refusal::exhausted(format!(
             "updates that are to be done at once cost as much as {entries} plain entries; at most {most} are taken, as packets wait \
              meanwhile: send fewer at a time, or CONTINUE_ON_ERROR"
         )));
@@ -496,7 +496,7 @@ mod tests {
         let cost = 100 + 64 + 1 + 1;
         assert_eq!(chunking(batch).atomic(cost).map(|p| p.steps), Ok(vec![4]));
         let refused = chunking(batch).atomic(cost - 1).map_err(|e| e.cause);
-        assert_eq!(refused, Err(crate::refusal::Cause::Full));
+        assert_eq!(refused, Err(crate::refusal::Cause::Exhausted));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! [`ListLimits`] checks the number and the lengths of elements before any is decoded. Elements are
 //! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
-//! are decoded on the blocking pool ([`on_blocking_pool`]). No lock may be held across it.
+//! are decoded on the blocking pool ([`offload_if`]). No lock may be held across it.
 //!
 //! It relies on [`EncodedList`], which finds the elements, and on [`budget`], which counts fields.
 //! It does not interpret elements.
@@ -19,8 +19,8 @@ use weir_proto::listed::{EncodedList, Excess};
 /// A list in a message of this many bytes or more is decoded on the blocking pool.
 const OFFLOAD_BYTES: usize = 16 << 10;
 
-/// The outcomes of more elements than this are encoded on the blocking pool.
-pub const OFFLOAD_ELEMENTS: usize = 256;
+/// More outcomes of elements than this are encoded on the blocking pool, as an answer.
+pub const OFFLOAD_OUTCOMES: usize = 256;
 
 /// The most fields of elements that are decoded together, at any depth. A decoded field may take a
 /// hundred times its bytes on the wire. Programs have some ten thousand fields, an entry some ten.
@@ -46,7 +46,7 @@ pub struct ListLimits {
 const MAX_ELEMENT_BYTES: usize = 8 << 20;
 
 impl ListLimits {
-    /// The limits of a Write: `max_elements` updates.
+    /// The limits of a Write: `max_elements` updates (`max_updates` of the configuration).
     pub fn write(max_elements: usize) -> Self {
         ListLimits {
             request_name: "Write",
@@ -66,7 +66,8 @@ impl ListLimits {
         }
     }
 
-    /// The limits of a request with a program. A program for hardware may have any length.
+    /// The limits of a request with a program. Its elements may have any length: clients may send
+    /// the binary that a hardware switch would need.
     pub fn program(max_elements: usize, element_name: &'static str) -> Self {
         ListLimits {
             request_name: "request",
@@ -94,7 +95,7 @@ impl ListLimits {
         let max_elements = max_elements.min(EncodedList::MAX_ELEMENTS);
         let count = match list.excess() {
             Some(Excess::OtherFields) => {
-                return Err(Refusal::full(format!(
+                return Err(Refusal::exhausted(format!(
                     "a {request_name} takes more than {} bytes besides its {element_name}",
                     EncodedList::MAX_OTHER_BYTES
                 )));
@@ -104,13 +105,13 @@ impl ListLimits {
             None => list.len().to_string(),
         };
         if list.len() > max_elements {
-            return Err(Refusal::full(format!(
+            return Err(Refusal::exhausted(format!(
                 "{count} {element_name} in one {request_name}; at most {max_elements} are taken"
             )));
         }
         let longest = list.max_element_len();
         if longest > max_element_bytes {
-            return Err(Refusal::full(format!(
+            return Err(Refusal::exhausted(format!(
                 "one of the {element_name} has {longest} bytes; at most {max_element_bytes} are taken"
             )));
         }
@@ -141,7 +142,7 @@ fn decode_within<M: Message + Default + Name>(
 /// Subtracts a message's fields from `fields_left`. Refuses a message that has more.
 fn check_fields<M: Name>(bytes: &[u8], fields_left: &mut usize) -> Result<(), Refusal> {
     let fields = budget::fields::<M>(bytes, *fields_left).map_err(|excess| match excess {
-        budget::Excess::Fields => Refusal::full(format!("more than {MAX_FIELDS} fields to be read at once")),
+        budget::Excess::Fields => Refusal::exhausted(format!("more than {MAX_FIELDS} fields to be read at once")),
         budget::Excess::Group => Refusal::malformed(GROUP_REFUSAL),
     })?;
     *fields_left = fields_left.saturating_sub(fields);
@@ -178,7 +179,7 @@ static THREAD_PERMITS: LazyLock<Arc<Semaphore>> =
 ///
 /// # Errors
 /// The server is stopping, or `work` panicked.
-pub async fn on_blocking_pool<T: Send + 'static>(
+pub async fn offload_if<T: Send + 'static>(
     is_large: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -187,19 +188,19 @@ pub async fn on_blocking_pool<T: Send + 'static>(
     }
     let thread = Arc::clone(&THREAD_PERMITS).acquire_owned().await;
     // The thread owns the permit: the caller may be dropped before the work is done.
-    on_blocking_pool_unqueued(true, move || {
+    offload_if_unqueued(true, move || {
         let _thread = thread;
         work()
     })
     .await
 }
 
-/// As [`on_blocking_pool`], without a permit: for callers that hold a lock, which limits them to
+/// As [`offload_if`], without a permit: for callers that hold a lock, which limits them to
 /// one at a time.
 ///
 /// # Errors
 /// The server is stopping, or `work` panicked.
-pub async fn on_blocking_pool_unqueued<T: Send + 'static>(
+pub async fn offload_if_unqueued<T: Send + 'static>(
     is_large: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -212,8 +213,8 @@ pub async fn on_blocking_pool_unqueued<T: Send + 'static>(
 /// The refusal when a blocking thread gave no result.
 fn join_refusal(error: &JoinError) -> Refusal {
     match error.is_panic() {
-        true => Refusal::gone("the request has met a mistake in weir: please report it"),
-        false => Refusal::gone("the server is stopping"),
+        true => Refusal::unavailable("the request has met a mistake in weir: please report it"),
+        false => Refusal::unavailable("the server is stopping"),
     }
 }
 
@@ -234,7 +235,7 @@ pub async fn decode_all<M: Message + Default + Name + 'static>(
             .map(|bytes| decode_within(&list, bytes, &mut fields_left))
             .collect()
     };
-    on_blocking_pool(is_large, work).await?
+    offload_if(is_large, work).await?
 }
 
 #[cfg(test)]
@@ -269,14 +270,14 @@ mod tests {
         );
         let two = decode_all::<pb::Entity>(queries(vec![one.clone(), one.clone()]), ()).await;
         let too_many = format!("more than {MAX_FIELDS} fields to be read at once");
-        assert_eq!(two, Err(Refusal::full(too_many.clone())));
+        assert_eq!(two, Err(Refusal::exhausted(too_many.clone())));
         let first = |list: &EncodedList| decode_element::<pb::Entity>(list, list.iter().next().expect("is there"));
         let whole = queries(vec![group(MAX_FIELDS)]);
-        assert_eq!(first(&whole), Err(Refusal::full(too_many.clone())));
+        assert_eq!(first(&whole), Err(Refusal::exhausted(too_many.clone())));
         assert_eq!(first(&queries(vec![one.clone()])), Ok(one.clone()));
         // Parts of one message.
         let parts = queries(vec![one.clone(), one]);
-        assert_eq!(decode_joined::<pb::Entity>(&parts), Err(Refusal::full(too_many)));
+        assert_eq!(decode_joined::<pb::Entity>(&parts), Err(Refusal::exhausted(too_many)));
         let parts = queries(vec![group(1), group(2)]);
         assert_eq!(decode_joined::<pb::Entity>(&parts), Ok(Some(group(3))));
         assert_eq!(decode_joined::<pb::Entity>(&EncodedList::default()), Ok(None));
@@ -295,7 +296,7 @@ mod tests {
                     (0..1000).for_each(|_| std::thread::yield_now());
                     working.fetch_sub(1, Ordering::SeqCst);
                 };
-                tokio::spawn(on_blocking_pool(true, work))
+                tokio::spawn(offload_if(true, work))
             })
             .collect();
         for task in tasks {

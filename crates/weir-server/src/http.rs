@@ -27,8 +27,8 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 /// The limits of connections. A scraper with longer intervals opens a new connection each time.
 const CONNECTION_LIMITS: ConnectionLimits = ConnectionLimits {
     max_connections: 64,
-    protocol_timeout: Duration::from_secs(30),
-    silence_timeout: Duration::from_secs(120),
+    handshake_timeout: Duration::from_secs(30),
+    idle_timeout: Duration::from_secs(120),
 };
 
 /// The source of a switch's metrics.

@@ -3,13 +3,14 @@
 //! A server speaks to a [`DataPlane`]: one switch, or several replicas of it on several threads.
 //! [`Standalone`] is a data plane without devices, for tests and for embedding.
 //!
-//! A request passes admission (`receiving`, `decoding`, `batches`), acquires its locks
+//! A request passes admission (`admission`, `decoding`, `batches`), acquires its locks
 //! (`device`, `phases`, `yielding`), and is executed by one of the protocols ([`p4rt`],
 //! [`bfrt`]). docs/internals/requests.md describes this.
 //!
 //! This crate opens no device, owns no packet path, and contains no client.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod backlog;
 mod batches;
 pub mod bfrt;
@@ -26,7 +27,6 @@ mod peers;
 mod phases;
 mod ports;
 mod reading;
-mod receiving;
 mod refusal;
 mod serving;
 mod standalone;

@@ -2,8 +2,8 @@
 //!
 //! [`crate::connections`] accepts and evicts peers; the layers around a service mark them as busy.
 
+use crate::admission::Account;
 use crate::device::lock;
-use crate::receiving::Account;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -103,7 +103,7 @@ struct Connected {
 
 impl Peers {
     /// Adds a peer, whose connection this permit allows.
-    pub fn enter(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> ConnectionSlot {
+    pub fn register(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> ConnectionSlot {
         let (evict, evicted) = oneshot::channel();
         let peer = Peer::new();
         let mut connected = lock(&self.0);

@@ -11,6 +11,11 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{Instant, sleep, sleep_until};
 
+/// What a Write holds. It reads the `RwLock`, since Writes share it.
+type SharedGuard = OwnedRwLockReadGuard<()>;
+/// What the Reads of a phase hold in common. It writes the `RwLock`, since Reads exclude Writes.
+type ExclusiveGuard = OwnedRwLockWriteGuard<()>;
+
 /// A lock that either Writes or long Reads hold, each kind together.
 #[derive(Debug, Default)]
 pub(crate) struct PhasedRwLock {
@@ -18,8 +23,8 @@ pub(crate) struct PhasedRwLock {
     lock: Arc<RwLock<()>>,
     /// The guard of the running phase of Reads, if any. Locked while a Read waits for the next
     /// phase.
-    read_phase: Mutex<Weak<OwnedRwLockWriteGuard<()>>>,
-    /// The Writes that wait for a phase, for [`PhasedRwLock::read_is_overdue`].
+    read_phase: Mutex<Weak<ExclusiveGuard>>,
+    /// The Writes that wait for a phase, for [`PhasedRwLock::wait_until_overdue`].
     writers: std::sync::Mutex<WaitingWriters>,
 }
 
@@ -35,7 +40,7 @@ struct WaitingWriters {
 /// A share of a phase of Writes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct WritePhase {
-    _guard: OwnedRwLockReadGuard<()>,
+    _guard: SharedGuard,
 }
 
 /// A share of a phase of Reads. The phase ends when all shares are dropped.
@@ -43,7 +48,7 @@ pub(crate) struct WritePhase {
 pub(crate) struct ReadPhase {
     /// When this Read joined the phase.
     since: Instant,
-    _guard: Arc<OwnedRwLockWriteGuard<()>>,
+    _guard: Arc<ExclusiveGuard>,
 }
 
 /// Counts a Write as waiting, until it is dropped.
@@ -101,7 +106,7 @@ impl PhasedRwLock {
     }
 
     /// Completes once a Write has waited for `max_wait` while this Read was in its phase.
-    pub async fn read_is_overdue(&self, read: &ReadPhase, max_wait: Duration) {
+    pub async fn wait_until_overdue(&self, read: &ReadPhase, max_wait: Duration) {
         loop {
             match self.writers_wait_since() {
                 None => sleep(POLL_INTERVAL).await,
@@ -179,7 +184,7 @@ mod tests {
         let phases = Arc::new(PhasedRwLock::default());
         let max_wait = Duration::from_secs(2);
         let read = phases.read().await;
-        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, max_wait));
+        let overdue = |by: Duration| tokio::time::timeout(by, phases.wait_until_overdue(&read, max_wait));
         // No Write waits, or not for long.
         assert!(overdue(max_wait * 9).await.is_err());
         assert!(tokio::time::timeout(max_wait / 2, phases.write()).await.is_err());
@@ -199,7 +204,7 @@ mod tests {
         drop(write.await);
         let read = next.await.expect("has its phase");
         assert!(!last.is_finished() && phases.has_waiting_writer());
-        let overdue = |by: Duration| tokio::time::timeout(by, phases.read_is_overdue(&read, max_wait));
+        let overdue = |by: Duration| tokio::time::timeout(by, phases.wait_until_overdue(&read, max_wait));
         assert!(overdue(max_wait / 2).await.is_err());
         assert!(overdue(max_wait).await.is_ok());
         drop(read);

@@ -126,16 +126,16 @@ const MAX_QUERIES_PER_STEP: usize = 256;
 
 /// How long the steps of a Read may take without results. Each [`MIN_ENTRIES_PER_SECOND`] plain
 /// entries found add a second.
-const SEARCH_TIME: Duration = Duration::from_secs(2);
+const BASE_TIME_ALLOWANCE: Duration = Duration::from_secs(2);
 
 /// Runs one query after the other with `read`, which adds results to `portion`, until the budget of
 /// `portion` is used up. Returns the refused queries, and where to continue.
-pub(crate) fn run_queries<P: Default, F: AsRef<StepBudget>>(
-    (first, mut cursor): (usize, P),
+pub(crate) fn run_queries<C: Default, Portion: AsRef<StepBudget>>(
+    (first, mut cursor): (usize, C),
     end: usize,
-    portion: &mut F,
-    mut read: impl FnMut(usize, P, &mut F) -> Result<Option<P>, Refusal>,
-) -> (Refused, Option<(usize, P)>) {
+    portion: &mut Portion,
+    mut read: impl FnMut(usize, C, &mut Portion) -> Result<Option<C>, Refusal>,
+) -> (Refused, Option<(usize, C)>) {
     let mut refused = Vec::new();
     for number in first..end {
         if number - first == MAX_QUERIES_PER_STEP || (*portion).as_ref().is_full() {
@@ -146,7 +146,7 @@ pub(crate) fn run_queries<P: Default, F: AsRef<StepBudget>>(
             Ok(Some(more)) => return (refused, Some((number, more))),
             Err(refusal) => refused.push((number, refusal)),
         }
-        cursor = P::default();
+        cursor = C::default();
     }
     (refused, None)
 }
@@ -195,30 +195,30 @@ pub(crate) async fn until_closed<T, M>(out: &Sender<M>, work: impl Future<Output
 pub(crate) async fn read<Q: Queries>(
     device: &Device,
     max_write_wait: Duration,
-    queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
+    resolve: impl Fn(&Pipeline) -> Result<Q, Refusal>,
     sink: &mut impl EntitySink<Q::Entity>,
 ) -> Result<(Arc<Q>, Refused), Refusal> {
     let begin = Position::<Q>::default();
-    let (short, resolved) = {
+    let (short, queries) = {
         let pipelines = device.pipelines.read().await;
         let pipeline = pipelines.current()?;
-        let resolved = Arc::new(queries(pipeline)?);
+        let queries = Arc::new(resolve(pipeline)?);
         // Not between the commands of one Write.
         let guard = device.commands.lock().await;
-        let short = step(&resolved, pipeline, begin);
+        let short = step(&queries, pipeline, begin);
         drop(guard);
-        (short.await?, resolved)
+        (short.await?, queries)
     };
     if short.next.is_none() {
         sink.add(short.entities, short.cost).await?;
-        return Ok((resolved, short.refused));
+        return Ok((queries, short.refused));
     }
     // Start again, in a phase without Writes.
     let phase = device.phases.read().await;
     tokio::select! {
         biased;
-        done = read_long(device, queries, sink) => done,
-        () = device.phases.read_is_overdue(&phase, max_write_wait) => Err(Refusal::too_slow(
+        done = read_long(device, resolve, sink) => done,
+        () = device.phases.wait_until_overdue(&phase, max_write_wait) => Err(Refusal::too_slow(
             "others have waited to write for as long as a Read may keep them; ask for less at a time, or take the answer faster",
         )),
     }
@@ -227,15 +227,15 @@ pub(crate) async fn read<Q: Queries>(
 /// Executes all steps of a Read, within a phase of Reads.
 async fn read_long<Q: Queries>(
     device: &Device,
-    queries: impl Fn(&Pipeline) -> Result<Q, Refusal>,
+    resolve: impl Fn(&Pipeline) -> Result<Q, Refusal>,
     sink: &mut impl EntitySink<Q::Entity>,
 ) -> Result<(Arc<Q>, Refused), Refusal> {
     let pipelines = device.pipelines.read().await;
     let pipeline = pipelines.current()?;
-    let resolved = Arc::new(queries(pipeline)?);
+    let queries = Arc::new(resolve(pipeline)?);
     let mut refused = Vec::new();
-    let mut time_left = SEARCH_TIME;
-    let mut next_step = Some(step(&resolved, pipeline, Position::<Q>::default()));
+    let mut time_left = BASE_TIME_ALLOWANCE;
+    let mut next_step = Some(step(&queries, pipeline, Position::<Q>::default()));
     while let Some(running) = next_step {
         let started = Instant::now();
         let finished = running.await?;
@@ -246,13 +246,13 @@ async fn read_long<Q: Queries>(
             )
         })?;
         // The switch executes the next step while this one is sent.
-        next_step = finished.next.map(|from| step(&resolved, pipeline, from));
+        next_step = finished.next.map(|from| step(&queries, pipeline, from));
         sink.add(finished.entities, finished.cost).await?;
         refused.extend(finished.refused);
         // Other clients share this thread, and reading is faster than sending.
         tokio::task::yield_now().await;
     }
-    Ok((resolved, refused))
+    Ok((queries, refused))
 }
 
 /// The minimum rate of a Read: plain entries per second that it must find and its client accept.
@@ -260,13 +260,13 @@ const MIN_ENTRIES_PER_SECOND: f64 = 50_000.0;
 
 /// Sends the messages of an answer to a client, which must accept them at a minimum rate.
 ///
-/// A client may take `message_timeout` for one message. For all messages it may take that long, and
-/// a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
+/// A client may take `accept_timeout` to accept one message. For all messages it may take that
+/// long, and a second per [`MIN_ENTRIES_PER_SECOND`] plain entries.
 pub(crate) struct PacedSender<'a, T> {
     /// The queue to the transport.
     out: &'a Sender<Result<T, Status>>,
-    /// How long the client may take for one message.
-    message_timeout: Duration,
+    /// How long the client may take to accept one message.
+    accept_timeout: Duration,
     /// The time that is left for all messages.
     time_left: Duration,
 }
@@ -277,34 +277,34 @@ impl<'a, T> PacedSender<'a, T> {
         self.out.is_closed()
     }
 
-    pub fn new(out: &'a Sender<Result<T, Status>>, message_timeout: Duration) -> Self {
+    pub fn new(out: &'a Sender<Result<T, Status>>, accept_timeout: Duration) -> Self {
         PacedSender {
             out,
-            message_timeout,
-            time_left: message_timeout,
+            accept_timeout,
+            time_left: accept_timeout,
         }
     }
 
-    /// Sends a message that costs `cost` plain entries. It first waits until the queue has `places`
-    /// free places, which is back-pressure for large messages.
+    /// Sends a message that costs `cost` plain entries. It first waits until the queue has
+    /// room for `capacity` messages, which is back-pressure for large ones.
     ///
     /// # Errors
     /// The client does not accept it in time, or has left.
-    pub async fn send(&mut self, message: T, cost: usize, places: usize) -> Result<(), Refusal> {
+    pub async fn send(&mut self, message: T, cost: usize, capacity: usize) -> Result<(), Refusal> {
         self.time_left += Duration::from_secs_f64(cost as f64 / MIN_ENTRIES_PER_SECOND);
         let begin = Instant::now();
-        let places = places.clamp(1, self.out.max_capacity());
+        let capacity = capacity.clamp(1, self.out.max_capacity());
         let reserved =
-            tokio::time::timeout(self.message_timeout.min(self.time_left), self.out.reserve_many(places)).await;
+            tokio::time::timeout(self.accept_timeout.min(self.time_left), self.out.reserve_many(capacity)).await;
         self.time_left = self.time_left.saturating_sub(begin.elapsed());
         match reserved {
-            Ok(Ok(mut places)) => {
-                if let Some(place) = places.next() {
-                    place.send(Ok(message));
+            Ok(Ok(mut permits)) => {
+                if let Some(permit) = permits.next() {
+                    permit.send(Ok(message));
                 }
                 Ok(())
             }
-            Ok(Err(_)) => Err(Refusal::gone("the client has gone")),
+            Ok(Err(_)) => Err(Refusal::unavailable("the client has gone")),
             Err(_) => Err(Refusal::too_slow("the reader is too slow; others wait to write")),
         }
     }
@@ -416,13 +416,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_message_waits_for_several_places() {
+    async fn a_large_message_waits_for_more_capacity() {
         let (out, mut taken) = tokio::sync::mpsc::channel(4);
         let mut reader = PacedSender::new(&out, Duration::from_secs(60));
         for number in 0..2 {
             assert_eq!(reader.send(number, 1, 1).await, Ok(()));
         }
-        // It waits for the whole queue if it needs more places than there are.
+        // It waits for the whole queue if it needs more than that.
         let mut large = std::pin::pin!(reader.send(2, 1, 9));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         for number in 0..2 {

@@ -18,7 +18,7 @@ pub enum Cause {
     /// It is there already.
     Exists,
     /// A limit or a capacity is exceeded.
-    Full,
+    Exhausted,
     /// The program or the role does not allow it.
     Forbidden,
     /// It cannot be done in this state.
@@ -29,8 +29,8 @@ pub enum Cause {
     Unsupported,
     /// The update was rolled back because another one of its batch failed.
     TakenBack,
-    /// The switch does not run any more.
-    Gone,
+    /// The server, the switch or the client's session is not there (any more).
+    Unavailable,
     /// The client was too slow.
     TooSlow,
 }
@@ -60,11 +60,11 @@ constructors! {
     out_of_range OutOfRange,
     not_found NotFound,
     exists Exists,
-    full Full,
+    exhausted Exhausted,
     forbidden Forbidden,
     precondition Precondition,
     unsupported Unsupported,
-    gone Gone,
+    unavailable Unavailable,
     too_slow TooSlow,
 }
 
@@ -94,7 +94,7 @@ impl From<ControlError> for Refusal {
                 ErrorKind::InvalidArgument => Cause::Malformed,
                 ErrorKind::AlreadyExists => Cause::Exists,
                 ErrorKind::NotFound => Cause::NotFound,
-                ErrorKind::ResourceExhausted => Cause::Full,
+                ErrorKind::ResourceExhausted => Cause::Exhausted,
                 ErrorKind::PermissionDenied => Cause::Forbidden,
                 ErrorKind::FailedPrecondition => Cause::Precondition,
             },
@@ -108,6 +108,6 @@ impl From<ControlError> for Refusal {
 
 impl From<crate::Gone> for Refusal {
     fn from(gone: crate::Gone) -> Self {
-        Refusal::gone(gone.to_string())
+        Refusal::unavailable(gone.to_string())
     }
 }

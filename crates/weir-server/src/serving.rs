@@ -1,8 +1,8 @@
 //! Sockets of servers: addresses, listeners, and the transport settings that all servers share.
 
+use crate::admission::{self, AdmissionLayer};
 use crate::calls::{Calls, CountingLayer};
 use crate::connections::{self, Incoming, PING_TIMEOUT};
-use crate::receiving::{self, AdmissionLayer};
 use crate::tls::{Tls, TlsError};
 use std::fmt;
 use std::net::SocketAddr;
@@ -159,7 +159,7 @@ pub(crate) struct Transport<'t> {
     /// How long a connection may be silent before the server pings the client.
     pub keepalive: Duration,
     /// The limits of messages.
-    pub messages: receiving::MessageLimits,
+    pub messages: admission::MessageLimits,
     /// Transport security.
     pub tls: Option<&'t Tls>,
     /// Counts calls.

@@ -233,7 +233,7 @@ fn digests_setting(digests: &Digests) -> Vec<u8> {
 
 impl From<NotKept> for Refusal {
     fn from(error: NotKept) -> Self {
-        Refusal::gone(error.to_string())
+        Refusal::unavailable(error.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 //! loom, which runs a model in every order that the memory model allows.
 //!
 //! `RUSTFLAGS="--cfg loom"` selects loom's; `cargo xtask loom` sets it. Only what the models in
-//! `fast/models.rs` exercise is written with these types.
+//! `fast/loom_tests.rs` exercise is written with these types.
 
 #[cfg(loom)]
 pub(crate) use loom::{

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, LAST_HIT_STEP_NS, PrefetchQueue, Reader, head};
+use weir_table::fast::{Epochs, FastTable, LAST_HIT_TICK_NS, PrefetchQueue, Reader, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
@@ -265,7 +265,7 @@ fn run_with((keys, data): &Keys, idle: bool, handles: bool, least: usize, ops: V
     let mut handles: Vec<EntryHandle> = Vec::new();
     let entry = |table: &Table, h: EntryHandle| table.entry(h).cloned().expect("it is there");
     // Two changes per step of last hits.
-    for (now, op) in (1u64..).map(|n| n * LAST_HIT_STEP_NS / 2).zip(ops) {
+    for (now, op) in (1u64..).map(|n| n * LAST_HIT_TICK_NS / 2).zip(ops) {
         match op {
             Op::Insert(seeds, priority, seed) => {
                 let matches = spec
@@ -311,7 +311,7 @@ fn run_with((keys, data): &Keys, idle: bool, handles: bool, least: usize, ops: V
         assert_eq!(fast.len(), table.len());
         if idle {
             for h in &handles {
-                let step = |ns: u64| ns / LAST_HIT_STEP_NS;
+                let step = |ns: u64| ns / LAST_HIT_TICK_NS;
                 let expected = table.entry(*h).map(|e| step(e.last_hit_ns));
                 assert_eq!(fast.last_hit_ns(h.get()).map(step), expected);
             }
@@ -546,14 +546,14 @@ fn small_tables_fill_and_empty() {
         for key in &order {
             let call = EntryAction::Call(action(&[8], *key));
             let new = NewEntry::new(vec![KeyMatch::Exact(Bits::new(width, (*key).into()))], call);
-            let handle = table.insert_at(new, key * LAST_HIT_STEP_NS).expect("it fits");
+            let handle = table.insert_at(new, key * LAST_HIT_TICK_NS).expect("it fits");
             handles.push(handle);
             if bulk {
                 fast.bulk_load(&mut table.entries());
             } else {
                 fast.insert(table.entry(handle).expect("it is there"));
             }
-            assert_eq!(fast.last_hit_ns(handle.get()), Some(key * LAST_HIT_STEP_NS));
+            assert_eq!(fast.last_hit_ns(handle.get()), Some(key * LAST_HIT_TICK_NS));
             check_all(&table);
         }
         for (i, handle) in handles.into_iter().enumerate() {
@@ -581,7 +581,7 @@ fn last_hits_of_any_time_are_kept_to_a_step() {
                 vec![KeyMatch::Exact(Bits::new(48, key.into()))],
                 EntryAction::Call(action(&[9], key)),
             );
-            let at = (start + key * 100_000_000) * LAST_HIT_STEP_NS + 17;
+            let at = (start + key * 100_000_000) * LAST_HIT_TICK_NS + 17;
             let handle = table.insert_at(new, at).expect("it fits");
             fast.insert(table.entry(handle).expect("it is there"));
             handles.push((handle.get(), at - 17));
@@ -589,7 +589,7 @@ fn last_hits_of_any_time_are_kept_to_a_step() {
         for (handle, at) in &handles {
             assert_eq!(fast.last_hit_ns(*handle), Some(*at));
         }
-        let now = (start + 41 * 100_000_000) * LAST_HIT_STEP_NS;
+        let now = (start + 41 * 100_000_000) * LAST_HIT_TICK_NS;
         let mut result = [0];
         assert!(fast.lookup_one(&[3], &mut result, now));
         handles[3].1 = now;
@@ -661,9 +661,9 @@ fn a_lagging_reader_overwrites_no_newer_last_hit() {
         }
         let mut result = [0];
         for (key, step) in [(0, 100), (1, 50), (1, 100)] {
-            assert!(fast.lookup_one(&[key], &mut result, step * LAST_HIT_STEP_NS));
+            assert!(fast.lookup_one(&[key], &mut result, step * LAST_HIT_TICK_NS));
         }
-        assert_eq!(fast.last_hit_ns(handles[1]), Some(100 * LAST_HIT_STEP_NS));
+        assert_eq!(fast.last_hit_ns(handles[1]), Some(100 * LAST_HIT_TICK_NS));
     }
 }
 
@@ -683,9 +683,9 @@ fn one_entry_modified_very_often() {
                 .expect("it is there");
             fast.insert(table.entry(handle).expect("it is there"));
             let mut result = [0; 2];
-            assert!(fast.lookup_one(&[0], &mut result, i * LAST_HIT_STEP_NS));
+            assert!(fast.lookup_one(&[0], &mut result, i * LAST_HIT_TICK_NS));
             check(&fast, &result, table.entry(handle), table.default_action());
-            assert_eq!(fast.last_hit_ns(handle.get()), Some(i * LAST_HIT_STEP_NS));
+            assert_eq!(fast.last_hit_ns(handle.get()), Some(i * LAST_HIT_TICK_NS));
             assert!(!fast.lookup_one(&[i + 1], &mut result, i));
         }
     }
@@ -732,9 +732,9 @@ fn large_tables_are_prefetched_first() {
                 view.prefetch(*active, &words, 64, &mut PrefetchQueue::default());
                 let hits = view
                     .assume_prefetched()
-                    .lookup(*active, &words, &mut results, 64, LAST_HIT_STEP_NS);
+                    .lookup(*active, &words, &mut results, 64, LAST_HIT_TICK_NS);
                 let mut again = results.clone();
-                let hits_again = view.lookup(*active, &words, &mut again, 64, LAST_HIT_STEP_NS);
+                let hits_again = view.lookup(*active, &words, &mut again, 64, LAST_HIT_TICK_NS);
                 assert_eq!((hits, &results), (hits_again, &again));
                 for (i, key) in keys.iter().enumerate().filter(|(i, _)| active >> i & 1 == 1) {
                     let entry = table.lookup(std::slice::from_ref(key));
@@ -742,7 +742,7 @@ fn large_tables_are_prefetched_first() {
                     let result: Vec<_> = results.iter().skip(i).step_by(64).copied().collect();
                     check(&fast, &result, entry, table.default_action());
                     let hit = entry.filter(|_| idle).map(|e| fast.last_hit_ns(e.handle.get()));
-                    assert!(hit.is_none_or(|at| at == Some(LAST_HIT_STEP_NS)));
+                    assert!(hit.is_none_or(|at| at == Some(LAST_HIT_TICK_NS)));
                 }
             }
         }

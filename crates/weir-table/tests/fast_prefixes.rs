@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind};
-use weir_table::fast::{Epochs, FastTable, HitCount, LAST_HIT_STEP_NS, PendingLookup, PrefetchQueue, head};
+use weir_table::fast::{Epochs, FastTable, HitCount, LAST_HIT_TICK_NS, PendingLookup, PrefetchQueue, head};
 use weir_table::{ActionSpec, Entry, EntryAction, EntryHandle, EntryRef, KeySpec, NewEntry, Table, TableSpec};
 
 /// A pseudo-random sequence, the same in each run.
@@ -189,7 +189,7 @@ impl Routes {
                 }
                 if self.table.spec().idle_timeout {
                     let last = fast.last_hit_ns(entry.handle.get()).expect("it is there");
-                    assert!(now_ns - last < LAST_HIT_STEP_NS, "{last} is not {now_ns}");
+                    assert!(now_ns - last < LAST_HIT_TICK_NS, "{last} is not {now_ns}");
                 }
             }
         }
@@ -221,7 +221,7 @@ fn come_and_go_with(width: u32, data: &[u32], idle: bool, counts: bool, most: us
         }
         largest = largest.max(routes.handles.len());
         if step % 61 == 0 {
-            routes.check(&routes.fast, &mut numbers, step as u64 * LAST_HIT_STEP_NS);
+            routes.check(&routes.fast, &mut numbers, step as u64 * LAST_HIT_TICK_NS);
         }
         if counts && step % 23 == 0 {
             routes.count(&mut hits);
@@ -273,7 +273,7 @@ fn more_than_are_near() {
                 _ => (0..15).for_each(|_| drop(routes.take(&mut numbers))),
             }
             if step % 61 == 0 {
-                routes.check(&routes.fast, &mut numbers, step * LAST_HIT_STEP_NS);
+                routes.check(&routes.fast, &mut numbers, step * LAST_HIT_TICK_NS);
                 if counts {
                     routes.count(&mut numbers);
                 }

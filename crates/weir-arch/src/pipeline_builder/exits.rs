@@ -6,11 +6,11 @@ use weir_ir::VarId;
 use weir_ir::pipeline::{Exit, Touched};
 
 /// The exits of a pipeline.
-pub(crate) struct Ends {
+pub(crate) struct ExitTable {
     /// Exits by number, each with its meaning for the driver.
     pub exits: Vec<(Exit, FusedExit)>,
     /// The exit of packets that have exceeded their instruction budget.
-    pub overrun: u32,
+    pub instruction_budget_drop: u32,
     /// The exit by which the driver runs the packet from the start.
     pub punt_from_start: u32,
 }
@@ -27,7 +27,7 @@ pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
 }
 
 /// As [`transmit`], after the driver has finished the packet for its port.
-pub(crate) fn finish(port: VarId) -> (Exit, FusedExit) {
+pub(crate) fn stamp_and_transmit(port: VarId) -> (Exit, FusedExit) {
     let (exit, _) = transmit(port);
     let exit = Exit { name: "finish", ..exit };
     (exit, FusedExit::Finish(port))

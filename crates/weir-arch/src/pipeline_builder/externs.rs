@@ -22,13 +22,13 @@ impl PipelineBuilder {
         };
         self.push(InstKind::Call(begin), loc);
         let (suspended, done) = (self.block(), self.block());
-        self.end(Terminator::Branch {
+        self.terminate(Terminator::Branch {
             condition: Operand::Var(waits),
             then: suspended,
             otherwise: done,
         });
         self.at = suspended;
-        self.end(Terminator::Suspend(done));
+        self.terminate(Terminator::Suspend(done));
         self.at = done;
         let finish = Call {
             arguments: call.arguments.iter().filter_map(output_of).collect(),

@@ -8,7 +8,7 @@ use weir_ir::{ArgumentValue, Bits, ExternId, InLeaf, Loc, Operand, Rvalue, Termi
 
 impl PipelineBuilder {
     /// The variable that holds the sum of a checksum extern's instance.
-    pub(crate) fn sum_of(&mut self, instance: ExternId) -> VarId {
+    pub(crate) fn checksum_variable(&mut self, instance: ExternId) -> VarId {
         if let Some((_, sum)) = self.sums.iter().find(|(id, _)| *id == instance) {
             return *sum;
         }
@@ -19,7 +19,7 @@ impl PipelineBuilder {
 
     /// Adds data to a 16-bit sum, or subtracts it: `complement` adds the complement of each word.
     /// `None` if the alignment of the data to 16-bit words depends on the packet.
-    pub(crate) fn sum_up(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {
+    pub(crate) fn add_leaves(&mut self, sum: VarId, data: &[InLeaf], complement: bool, loc: Loc) -> Option<()> {
         // Headers are summed first, each in a branch where it is valid.
         let mut parts = vec![InLeaf::Value(Operand::Var(sum))];
         let mut of_headers = None;
@@ -85,7 +85,7 @@ impl PipelineBuilder {
 
     /// Jumps to a block and moves the cursor there.
     pub(crate) fn jump_to(&mut self, to: weir_ir::BlockId) {
-        self.end(Terminator::Goto(to));
+        self.terminate(Terminator::Goto(to));
         self.at = to;
     }
 

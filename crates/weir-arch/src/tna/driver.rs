@@ -5,7 +5,7 @@
 
 mod egress;
 
-use super::externs::{self, Op, SELECTORS};
+use super::externs::{self, ExternOp, SELECTORS};
 use super::fields::{self, Gress, NO_PORT, Pipe, get, set};
 use super::fuse::{self, FusedCall};
 use super::headers::{self, Chip, NO_MATCH};
@@ -51,7 +51,7 @@ const LINES: u64 = BUFFER as u64 / LINE;
 pub struct Tna {
     program: Arc<Program>,
     engines: Engines,
-    ops: Vec<Op>,
+    ops: Vec<ExternOp>,
     pipes: Vec<Pipe>,
     chip: Chip,
     pub(crate) registered: BoundExterns,
@@ -96,7 +96,7 @@ impl Tna {
     }
 
     /// What a call does.
-    pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
+    pub(crate) fn op(&self, site: SiteId) -> Option<&ExternOp> {
         self.ops.get(site.index())
     }
 
@@ -134,7 +134,7 @@ impl Tna {
     /// Registers that actions of the program work on.
     pub(crate) fn registers(&self) -> impl Iterator<Item = ExternId> {
         self.ops.iter().filter_map(|op| match op {
-            Op::Register(call) => Some(call.register),
+            ExternOp::Register(call) => Some(call.register),
             _ => None,
         })
     }
@@ -203,7 +203,7 @@ impl Tna {
     fn begin(&self, gress: &Gress, bytes: Vec<u8>, now_ns: u64) -> PacketState {
         let mut state = PacketState::new(&self.program, bytes);
         set(&mut state.frame, gress.timestamp, now_ns);
-        for (var, value) in &gress.unset {
+        for (var, value) in &gress.unset_values {
             state.frame.set_u64(*var, *value);
         }
         state
@@ -527,11 +527,11 @@ impl Architecture for Tna {
 
     fn fused_extern<'f>(&self, fused: &'f Fused, call: usize) -> Option<&'f Arc<BoundCall>> {
         match fused.calls.downcast_ref::<Vec<FusedCall>>()?.get(call)? {
-            FusedCall::Op(Op::Registered(call), _) => Some(call),
+            FusedCall::Op(ExternOp::Registered(call), _) => Some(call),
             FusedCall::Op(..)
-            | FusedCall::Deferred(..)
+            | FusedCall::CountedWhenSent(..)
             | FusedCall::Pseudo(_)
-            | FusedCall::Code
+            | FusedCall::Inline
             | FusedCall::InterpFallback(_) => None,
         }
     }
@@ -551,7 +551,7 @@ impl Architecture for Tna {
                 let bytes = packet.received_bytes();
                 return fallback.perform(self, env, bytes, arguments);
             }
-            (Some(FusedCall::Deferred(op, loc)), Some(pipe)) => {
+            (Some(FusedCall::CountedWhenSent(op, loc)), Some(pipe)) => {
                 let (service, _) = env.service(packet.received_bytes());
                 let mut runtime = TnaRuntime::new(self, &pipe.egress, service);
                 let goes_on = runtime.operate(op, *loc, arguments);

@@ -71,18 +71,18 @@ const REFUSED: &[(&str, &str)] = &[
 
 const LEARNING: &str = "there is no public description of what its digest and `learn` are; use a RegisterAction";
 
-/// Where a call is in an array, or which entry it belongs to.
+/// The source of the index of a call into an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum At {
-    /// The argument at this position says.
+pub(crate) enum IndexSource {
+    /// The argument at this position.
     Argument(usize),
-    /// The entry that the action belongs to.
+    /// The table entry that the action belongs to, for direct externs.
     Entry,
 }
 
-/// What one call of the program's text does.
+/// The operation of one extern call in the program's text.
 #[derive(Clone)]
-pub(crate) enum Op {
+pub(crate) enum ExternOp {
     Hash(Hashing),
     Random,
     ChecksumAdd(ExternId),
@@ -95,47 +95,51 @@ pub(crate) enum Op {
     },
     Count {
         id: ExternId,
-        at: At,
-        /// The argument with the bytes that do not count.
-        less: Option<usize>,
-        /// It counts a packet of egress as it is sent.
-        as_sent: bool,
+        at: IndexSource,
+        /// The argument `adjust_byte_count`: bytes to subtract.
+        byte_adjustment: Option<usize>,
+        /// `true_egress_accounting`: a packet of egress is counted by its length when it is sent.
+        uses_sent_length: bool,
     },
     Meter {
         id: ExternId,
-        at: At,
+        at: IndexSource,
         color: Option<usize>,
-        less: Option<usize>,
+        byte_adjustment: Option<usize>,
         /// Results: green, yellow, red.
         results: [u8; 3],
-        /// Of a packet of egress it takes as many bytes as are sent.
-        as_sent: bool,
+        /// As for [`ExternOp::Count`].
+        uses_sent_length: bool,
     },
-    Smooth {
+    /// The low-pass filter, `Lpf` and `DirectLpf`.
+    Lpf {
         id: ExternId,
-        at: At,
+        at: IndexSource,
     },
-    DropEarly {
+    /// Weighted random early drop: the result is `drop` or `pass`.
+    Wred {
         id: ExternId,
-        at: At,
+        at: IndexSource,
         drop: u8,
         pass: u8,
     },
     Read {
         id: ExternId,
-        at: At,
+        at: IndexSource,
     },
     Write {
         id: ExternId,
-        at: At,
+        at: IndexSource,
         value: usize,
     },
-    Fill(ExternId),
+    /// Sets all cells of a register.
+    Clear(ExternId),
     Register(Arc<RegisterCall>),
     /// One bit of the result, by what comparisons said: the arguments of those that there are.
     Predicate([Option<usize>; 4]),
+    /// The index of the cell that the register action around the call accesses.
     Address,
-    Extremum(Extremum),
+    PartsExtremum(PartsExtremum),
     Math(Arc<MathUnit>),
     /// A parser's counter is set, or, for a push, another one is put on it; with the argument that
     /// says whether it follows others.
@@ -144,7 +148,7 @@ pub(crate) enum Op {
     CounterIsZero(ExternId),
     CounterIsNegative(ExternId),
     CounterAdd(ExternId, bool),
-    /// Nothing: there is no buffer of the parser's that could be full.
+    /// `ParserPriority.set`. Without effect, as no parser buffer ever fills up.
     Priority,
     Mirror {
         kind: Option<u64>,
@@ -157,25 +161,28 @@ pub(crate) enum Op {
         fields: Vec<String>,
         kind: Option<u64>,
     },
-    /// Packets of the generator.
+    /// `Pktgen.emit` of T2NA: makes the packet generator send packets.
     Generate,
     PortMetadata,
-    Larger {
+    /// The functions `min` and `max`.
+    MinMax {
         signed: bool,
-        smaller: bool,
+        is_min: bool,
     },
     FunnelShift,
+    /// `invalidate`: a metadata field gets the value by which it is unset.
     Invalidate,
-    Size {
+    /// `sizeInBits` and `sizeInBytes`.
+    SizeOf {
         bytes: bool,
     },
     /// A registered extern.
     Registered(Arc<BoundCall>),
 }
 
-/// `min8`, `max8`, `min16` and `max16`.
+/// `min8`, `max8`, `min16` and `max16`: the least or greatest part of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extremum {
+pub(crate) struct PartsExtremum {
     pub is_max: bool,
     /// Bits of a part.
     pub width: u32,
@@ -187,13 +194,14 @@ pub(crate) struct Extremum {
 /// All calls of a program, by site.
 ///
 /// # Errors
-/// Everything that neither the architecture nor the registry has, and everything that it does not do.
+/// Everything that neither the architecture nor the registry has, and everything that it does not
+/// do.
 pub(crate) fn resolve(
     target: &'static str,
     program: &Program,
     sites: &CallSites,
     registered: &BoundExterns,
-) -> Result<Vec<Op>, Vec<LoadError>> {
+) -> Result<Vec<ExternOp>, Vec<LoadError>> {
     let mut errors: Vec<LoadError> = program
         .externs
         .iter()
@@ -214,7 +222,7 @@ pub(crate) fn resolve(
         }
         match own(program, call, loc) {
             Err(error) => errors.push(error),
-            Ok(op) => match vocabulary.call(program, call, loc, |_| op.clone(), Op::Registered) {
+            Ok(op) => match vocabulary.call(program, call, loc, |_| op.clone(), ExternOp::Registered) {
                 Ok(op) => ops.push(op),
                 Err(error) => errors.push(error),
             },
@@ -249,7 +257,7 @@ fn check(program: &Program, instance: &ExternInstance) -> Result<(), LoadError> 
 }
 
 /// What a call of the architecture's own does.
-pub(crate) fn own(program: &Program, call: &Call, loc: Loc) -> Result<Option<Op>, LoadError> {
+pub(crate) fn own(program: &Program, call: &Call, loc: Loc) -> Result<Option<ExternOp>, LoadError> {
     match call.instance {
         Some(instance) => method(program, instance, call, loc),
         None => Ok(function(call)),
@@ -261,64 +269,82 @@ pub(crate) fn named(call: &Call, name: &str) -> Option<usize> {
     call.arguments.iter().position(|a| a.name == name)
 }
 
-fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<Op>, LoadError> {
+fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<ExternOp>, LoadError> {
     let instance = &program.externs[id];
     let type_name = instance.type_name.as_str();
     if let Some(op) = registers::method(program, id, call, loc)? {
         return Ok(Some(op));
     }
-    let less = named(call, "adjust_byte_count");
-    let index = || At::Argument(named(call, "index").unwrap_or(0));
+    let byte_adjustment = named(call, "adjust_byte_count");
+    let index = || IndexSource::Argument(named(call, "index").unwrap_or(0));
     Ok(Some(match (type_name, call.function.as_str()) {
-        ("Hash", "get") => Op::Hash(Hashing::new(program, instance)?),
-        ("Random", "get") => Op::Random,
-        ("Checksum", "add") => Op::ChecksumAdd(id),
-        ("Checksum", "subtract") => Op::ChecksumSubtract(id),
-        ("Checksum", "verify") => Op::ChecksumVerify(id),
-        ("Checksum", "get") => Op::ChecksumGet(id),
-        ("Checksum", "subtract_all_and_deposit") => Op::ChecksumDeposit(id),
-        ("Checksum", "update") => Op::ChecksumUpdate {
+        ("Hash", "get") => ExternOp::Hash(Hashing::new(program, instance)?),
+        ("Random", "get") => ExternOp::Random,
+        ("Checksum", "add") => ExternOp::ChecksumAdd(id),
+        ("Checksum", "subtract") => ExternOp::ChecksumSubtract(id),
+        ("Checksum", "verify") => ExternOp::ChecksumVerify(id),
+        ("Checksum", "get") => ExternOp::ChecksumGet(id),
+        ("Checksum", "subtract_all_and_deposit") => ExternOp::ChecksumDeposit(id),
+        ("Checksum", "update") => ExternOp::ChecksumUpdate {
             zeros_as_ones: named(call, "zeros_as_ones"),
         },
-        ("Counter" | "DirectCounter", "count") => Op::Count {
+        ("Counter" | "DirectCounter", "count") => ExternOp::Count {
             id,
-            at: if type_name == "Counter" { index() } else { At::Entry },
-            less,
-            as_sent: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
+            at: if type_name == "Counter" {
+                index()
+            } else {
+                IndexSource::Entry
+            },
+            byte_adjustment,
+            uses_sent_length: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
         },
-        ("Meter" | "DirectMeter", "execute") => Op::Meter {
+        ("Meter" | "DirectMeter", "execute") => ExternOp::Meter {
             id,
-            at: if type_name == "Meter" { index() } else { At::Entry },
+            at: if type_name == "Meter" {
+                index()
+            } else {
+                IndexSource::Entry
+            },
             color: named(call, "color"),
-            less,
+            byte_adjustment,
             results: results(instance),
-            as_sent: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
+            uses_sent_length: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
         },
-        ("Lpf", "execute") => Op::Smooth { id, at: index() },
-        ("DirectLpf", "execute") => Op::Smooth { id, at: At::Entry },
+        ("Lpf", "execute") => ExternOp::Lpf { id, at: index() },
+        ("DirectLpf", "execute") => ExternOp::Lpf {
+            id,
+            at: IndexSource::Entry,
+        },
         ("Wred" | "DirectWred", "execute") => {
             let value = |name| number(argument(instance, name, usize::MAX)) as u8;
-            Op::DropEarly {
+            ExternOp::Wred {
                 id,
-                at: if type_name == "Wred" { index() } else { At::Entry },
+                at: if type_name == "Wred" {
+                    index()
+                } else {
+                    IndexSource::Entry
+                },
                 drop: value("drop_value"),
                 pass: value("no_drop_value"),
             }
         }
-        ("RegisterParam", "read") => Op::Read { id, at: At::Entry },
-        ("MathUnit", "execute") => Op::Math(Arc::new(MathUnit::new(instance))),
-        ("ParserCounter", "set") => Op::CounterSet(id, None),
-        ("ParserCounter", "push") => Op::CounterSet(id, Some(named(call, "update_with_top"))),
-        ("ParserCounter", "pop") => Op::CounterPop(id),
-        ("ParserCounter", "is_zero") => Op::CounterIsZero(id),
-        ("ParserCounter", "is_negative") => Op::CounterIsNegative(id),
-        ("ParserCounter", "increment") => Op::CounterAdd(id, true),
-        ("ParserCounter", "decrement") => Op::CounterAdd(id, false),
-        ("ParserPriority", "set") => Op::Priority,
-        ("Mirror", "emit") => Op::Mirror { kind: kind(instance) },
-        ("Resubmit", "emit") => Op::Resubmit { kind: kind(instance) },
-        ("Pktgen", "emit") => Op::Generate,
-        ("Digest", "pack") => Op::Digest {
+        ("RegisterParam", "read") => ExternOp::Read {
+            id,
+            at: IndexSource::Entry,
+        },
+        ("MathUnit", "execute") => ExternOp::Math(Arc::new(MathUnit::new(instance))),
+        ("ParserCounter", "set") => ExternOp::CounterSet(id, None),
+        ("ParserCounter", "push") => ExternOp::CounterSet(id, Some(named(call, "update_with_top"))),
+        ("ParserCounter", "pop") => ExternOp::CounterPop(id),
+        ("ParserCounter", "is_zero") => ExternOp::CounterIsZero(id),
+        ("ParserCounter", "is_negative") => ExternOp::CounterIsNegative(id),
+        ("ParserCounter", "increment") => ExternOp::CounterAdd(id, true),
+        ("ParserCounter", "decrement") => ExternOp::CounterAdd(id, false),
+        ("ParserPriority", "set") => ExternOp::Priority,
+        ("Mirror", "emit") => ExternOp::Mirror { kind: kind(instance) },
+        ("Resubmit", "emit") => ExternOp::Resubmit { kind: kind(instance) },
+        ("Pktgen", "emit") => ExternOp::Generate,
+        ("Digest", "pack") => ExternOp::Digest {
             name: instance.name.clone(),
             fields: field_names(instance),
             kind: kind(instance),
@@ -327,16 +353,16 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
     }))
 }
 
-fn function(call: &Call) -> Option<Op> {
+fn function(call: &Call) -> Option<ExternOp> {
     let signed = matches!(call.type_arguments.first(), Some(TypeSpec::Int(_)));
     Some(match call.function.as_str() {
-        "port_metadata_unpack" => Op::PortMetadata,
-        "max" => Op::Larger { signed, smaller: false },
-        "min" => Op::Larger { signed, smaller: true },
-        "funnel_shift_right" => Op::FunnelShift,
-        "invalidate" => Op::Invalidate,
-        "sizeInBits" => Op::Size { bytes: false },
-        "sizeInBytes" => Op::Size { bytes: true },
+        "port_metadata_unpack" => ExternOp::PortMetadata,
+        "max" => ExternOp::MinMax { signed, is_min: false },
+        "min" => ExternOp::MinMax { signed, is_min: true },
+        "funnel_shift_right" => ExternOp::FunnelShift,
+        "invalidate" => ExternOp::Invalidate,
+        "sizeInBits" => ExternOp::SizeOf { bytes: false },
+        "sizeInBytes" => ExternOp::SizeOf { bytes: true },
         _ => return None,
     })
 }

@@ -88,7 +88,7 @@ pub(crate) struct Gress {
     /// The bytes of its buffer: where they begin, in units of 16, and how many.
     pub generate_from: [Option<VarId>; 2],
     /// Variables with the value by which the deparser knows that they are unset.
-    pub unset: Vec<(VarId, u64)>,
+    pub unset_values: Vec<(VarId, u64)>,
 }
 
 /// The header in front of packets: its validity, and its fields by name.
@@ -124,7 +124,7 @@ impl Pipe {
         let output_port = role(number, "egress_intrinsic_metadata_for_output_port");
         let mut ingress = Gress::new(program, number, Direction::Ingress)?;
         ingress
-            .unset
+            .unset_values
             .extend(tm("ucast_egress_port").map(|port| (port, NO_PORT)));
         Ok(Some(Pipe {
             ingress,
@@ -174,7 +174,7 @@ impl Gress {
         let error = var("_from_parser", "parser_err");
         let bodies = [control, deparser].map(|b| &program.blocks[b].body);
         let types = ["digest_type", "resubmit_type", "mirror_type"].map(for_deparser);
-        let unset = types
+        let unset_values = types
             .iter()
             .flatten()
             .map(|v| (*v, never_compared(program, *v, bodies[1])));
@@ -194,7 +194,7 @@ impl Gress {
             mirror_leaving: for_deparser("mirror_io_select"),
             generate: for_deparser("pktgen"),
             generate_from: ["pktgen_address", "pktgen_length"].map(for_deparser),
-            unset: unset.collect(),
+            unset_values: unset_values.collect(),
         })
     }
 

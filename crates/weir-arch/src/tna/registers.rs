@@ -1,6 +1,6 @@
 //! Registers and the operations on their cells: reads, writes, and the program's register actions.
 
-use super::externs::{At, Extremum, Op, named};
+use super::externs::{ExternOp, IndexSource, PartsExtremum, named};
 use super::runtime::TnaRuntime;
 use crate::error::{LoadError, place};
 use crate::load::{self, HANDLES, argument};
@@ -16,7 +16,7 @@ use weir_ir::{Bits, Call, ConstValue, ExternId, ExternInstance, InstKind, Loc, P
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cell {
     /// The one that an argument or the entry says.
-    At(At),
+    At(IndexSource),
     /// The next one each time.
     Log,
     Enqueue,
@@ -32,9 +32,10 @@ pub(crate) enum Cell {
 pub(crate) struct RegisterCall {
     pub action: ExternId,
     pub register: ExternId,
-    pub cell: Cell,
+    /// The cell that the action accesses, or all.
+    pub cell_index: Cell,
     /// Cells that the action sees as one value.
-    pub cells: u64,
+    pub cell_count: u64,
     pub body: Body,
     /// What runs where the queue or stack is full or empty.
     otherwise: Option<Body>,
@@ -53,7 +54,8 @@ impl RegisterCall {
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     pub method: usize,
-    pub value: Vec<VarId>,
+    /// Variables of the parameter that is the cell's value: read before, and written back.
+    pub value_variables: Vec<VarId>,
     /// Variables of its results.
     pub results: Vec<Vec<VarId>>,
 }
@@ -227,20 +229,20 @@ fn is_low_part(values: &[u32], cells: &[u32]) -> bool {
 }
 
 /// What a method of a register or of an action on one does.
-pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<Op>, LoadError> {
+pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<ExternOp>, LoadError> {
     let instance = &program.externs[id];
     let name = call.function.as_str();
     let is_direct = instance.type_name.starts_with("Direct");
     let at = match named(call, "index") {
-        Some(index) if !is_direct => At::Argument(index),
-        _ => At::Entry,
+        Some(index) if !is_direct => IndexSource::Argument(index),
+        _ => IndexSource::Entry,
     };
     if matches!(instance.type_name.as_str(), "Register" | "DirectRegister") {
         let value = named(call, "value").unwrap_or(0);
         return Ok(match name {
-            "read" => Some(Op::Read { id, at }),
-            "write" => Some(Op::Write { id, at, value }),
-            "clear" => Some(Op::Fill(id)),
+            "read" => Some(ExternOp::Read { id, at }),
+            "write" => Some(ExternOp::Write { id, at, value }),
+            "clear" => Some(ExternOp::Clear(id)),
             _ => None,
         });
     }
@@ -248,7 +250,7 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         return Ok(None);
     };
     let extremum = |is_max, width| {
-        Op::Extremum(Extremum {
+        ExternOp::PartsExtremum(PartsExtremum {
             is_max,
             width,
             index: named(call, "index"),
@@ -266,9 +268,9 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         "predicate" => {
             let comparison = |names: [&str; 2]| names.iter().find_map(|name| named(call, name));
             let all = [["cmplo", "cmp0"], ["cmphi", "cmp1"], ["cmp2", ""], ["cmp3", ""]];
-            return Ok(Some(Op::Predicate(all.map(comparison))));
+            return Ok(Some(ExternOp::Predicate(all.map(comparison))));
         }
-        "address" if call.arguments.is_empty() => return Ok(Some(Op::Address)),
+        "address" if call.arguments.is_empty() => return Ok(Some(ExternOp::Address)),
         "min8" => return Ok(Some(extremum(false, 8))),
         "max8" => return Ok(Some(extremum(true, 8))),
         "min16" => return Ok(Some(extremum(false, 16))),
@@ -281,9 +283,9 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
     };
     let Some(register) = register_of(instance) else {
         // The instance was refused already.
-        return Ok(Some(Op::Priority));
+        return Ok(Some(ExternOp::Priority));
     };
-    if matches!(cell, Cell::At(At::Entry)) && !is_direct {
+    if matches!(cell, Cell::At(IndexSource::Entry)) && !is_direct {
         return Err(refused(format!("`{}` needs an index here", instance.name)));
     }
     let Some(body) = Body::new(instance, call, "apply", 0) else {
@@ -300,11 +302,11 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         Kind::Selector => 1,
         Kind::MinMax => u64::from(128 / widths(&program.externs[register]).iter().sum::<u32>().max(1)).max(1),
     };
-    Ok(Some(Op::Register(Arc::new(RegisterCall {
+    Ok(Some(ExternOp::Register(Arc::new(RegisterCall {
         action: id,
         register,
-        cell,
-        cells,
+        cell_index: cell,
+        cell_count: cells,
         body,
         otherwise,
         results: ["rv2", "rv3", "rv4"].map(|name| named(call, name)).to_vec(),
@@ -321,7 +323,7 @@ impl Body {
         let mut parameters = parameters.iter().map(|(_, vars)| vars.clone());
         Some(Body {
             method,
-            value: if has_value {
+            value_variables: if has_value {
                 parameters.next().unwrap_or_default()
             } else {
                 Vec::new()
@@ -455,14 +457,14 @@ impl TnaRuntime<'_> {
                 values.iter_mut().for_each(|slot| *slot = Bits::zero(slot.width()));
             }
         }
-        if let (Resource::Profile(..), Cell::At(at)) = (self.service.state.resource(call.register), call.cell) {
+        if let (Resource::Profile(..), Cell::At(at)) = (self.service.state.resource(call.register), call.cell_index) {
             return self.member(call, at_index(at, context), context);
         }
         let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) else {
             return CallEffect::Continue;
         };
-        let size = register.cells.size() / call.cells.max(1);
-        if call.cell == Cell::Sweep {
+        let size = register.cells.size() / call.cell_count.max(1);
+        if call.cell_index == Cell::Sweep {
             for index in 0..size {
                 if self.execute(call, index, context) == CallEffect::Abort {
                     return CallEffect::Abort;
@@ -471,13 +473,13 @@ impl TnaRuntime<'_> {
             return CallEffect::Continue;
         }
         let progress = &mut register.progress;
-        if !is_possible(call.cell, progress, size) {
+        if !is_possible(call.cell_index, progress, size) {
             return match &call.otherwise {
                 Some(body) => self.run_body(call, body, None, context).1,
                 None => CallEffect::Continue,
             };
         }
-        let index = match call.cell {
+        let index = match call.cell_index {
             Cell::At(at) => at_index(at, context),
             other => step(other, progress, size),
         };
@@ -508,15 +510,15 @@ impl TnaRuntime<'_> {
             _ => return CallEffect::Continue,
         };
         let vars = &self.arch.program().vars;
-        let values: Vec<u32> = call.body.value.iter().map(|v| vars[*v].ty.width()).collect();
-        let Some(value) = read(array, index, call.cells, &values) else {
+        let values: Vec<u32> = call.body.value_variables.iter().map(|v| vars[*v].ty.width()).collect();
+        let Some(value) = read(array, index, call.cell_count, &values) else {
             return CallEffect::Continue;
         };
         self.indices.push(index);
         let (changed, effect) = self.run_body(call, &call.body, Some(&value), context);
         self.indices.pop();
         if let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) {
-            write(register, index, call.cells, &changed);
+            write(register, index, call.cell_count, &changed);
         }
         effect
     }
@@ -530,15 +532,15 @@ impl TnaRuntime<'_> {
         context: &mut CallContext<'_>,
     ) -> (Vec<Bits>, CallEffect) {
         let frame = &mut context.packet.frame;
-        for var in body.value.iter().chain(body.results.iter().flatten()) {
+        for var in body.value_variables.iter().chain(body.results.iter().flatten()) {
             frame.set_u64(*var, 0);
         }
-        set_all(frame, &body.value, value.unwrap_or_default());
+        set_all(frame, &body.value_variables, value.unwrap_or_default());
         let outcome = context
             .engine
             .run_method(call.action, body.method, context.packet, self);
         let frame = &context.packet.frame;
-        let changed = body.value.iter().map(|v| frame.get(*v).clone()).collect();
+        let changed = body.value_variables.iter().map(|v| frame.get(*v).clone()).collect();
         if let Some(vars) = body.results.first() {
             for (slot, var) in context.results.iter_mut().zip(vars) {
                 *slot = frame.get(*var).zero_extend(slot.width());
@@ -558,7 +560,7 @@ impl TnaRuntime<'_> {
     }
 
     /// The least or greatest part of a value, of those that a mask names.
-    pub(super) fn extremum(&self, op: Extremum, context: &mut CallContext<'_>) {
+    pub(super) fn extremum(&self, op: PartsExtremum, context: &mut CallContext<'_>) {
         let value = context.scalar(0).cloned().unwrap_or(Bits::zero(0));
         let mask = context.number(1);
         let parts = (128 / op.width) as u64;
@@ -588,9 +590,9 @@ impl TnaRuntime<'_> {
 }
 
 /// The index of a call.
-pub(super) fn at_index(at: At, context: &CallContext<'_>) -> u64 {
+pub(super) fn at_index(at: IndexSource, context: &CallContext<'_>) -> u64 {
     match at {
-        At::Argument(argument) => context.number(argument),
-        At::Entry => context.entry.into(),
+        IndexSource::Argument(argument) => context.number(argument),
+        IndexSource::Entry => context.entry.into(),
     }
 }

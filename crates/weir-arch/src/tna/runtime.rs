@@ -1,7 +1,7 @@
 //! The [`Runtime`] of TNA blocks: it serves their lookups and extern calls.
 
 use super::driver::Tna;
-use super::externs::Op;
+use super::externs::ExternOp;
 use super::fields::{Direction, Gress};
 use super::registers::at_index;
 use crate::fused::FusedArguments;
@@ -31,7 +31,7 @@ pub(crate) struct Requests {
 pub(crate) struct DeferredCount {
     pub id: ExternId,
     pub index: u64,
-    pub less: u64,
+    pub byte_adjustment: u64,
     /// Of a meter the colour that it has given, and the bytes that it has taken.
     pub metered: Option<(Color, u64)>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct DeferredCount {
 impl DeferredCount {
     /// Counts the packet, of which `sent` bytes are sent.
     pub(super) fn count(self, state: &mut State, sent: u64) {
-        let bytes = adjusted(sent + state.frame_check(), self.less);
+        let bytes = adjusted(sent + state.frame_check(), self.byte_adjustment);
         match self.metered {
             Some((color, taken)) => state.correct_meter(self.id, self.index, color, taken, bytes),
             None => state.count(self.id, self.index, bytes),
@@ -134,92 +134,94 @@ impl Runtime for TnaRuntime<'_> {
 }
 
 impl TnaRuntime<'_> {
-    pub(super) fn perform(&mut self, op: &Op, context: &mut CallContext<'_>) -> CallEffect {
+    pub(super) fn perform(&mut self, op: &ExternOp, context: &mut CallContext<'_>) -> CallEffect {
         match op {
-            Op::Register(call) => return self.register(call, context),
-            Op::Registered(call) => return call.perform(context),
-            Op::Read { id, at } => self.read(*id, at_index(*at, context), context),
-            Op::Write { id, at, value } => {
+            ExternOp::Register(call) => return self.register(call, context),
+            ExternOp::Registered(call) => return call.perform(context),
+            ExternOp::Read { id, at } => self.read(*id, at_index(*at, context), context),
+            ExternOp::Write { id, at, value } => {
                 let index = at_index(*at, context);
                 self.service.register_write(*id, index, context.args.get(*value));
             }
-            Op::Fill(id) => self.fill(*id, context),
-            Op::Predicate(comparisons) => predicate(comparisons, context),
-            Op::Address => {
+            ExternOp::Clear(id) => self.fill(*id, context),
+            ExternOp::Predicate(comparisons) => predicate(comparisons, context),
+            ExternOp::Address => {
                 let index = self.indices.last().copied().unwrap_or(0);
                 give(context, &Bits::new(64, index.into()));
             }
-            Op::Extremum(extremum) => self.extremum(*extremum, context),
-            Op::Math(unit) => {
+            ExternOp::PartsExtremum(extremum) => self.extremum(*extremum, context),
+            ExternOp::Math(unit) => {
                 let value = context.scalar(0).map(|x| unit.execute(x));
                 give_some(context, value);
             }
-            Op::Count { .. } | Op::Meter { .. } | Op::Smooth { .. } | Op::DropEarly { .. } => {
+            ExternOp::Count { .. } | ExternOp::Meter { .. } | ExternOp::Lpf { .. } | ExternOp::Wred { .. } => {
                 self.measure(op, context);
             }
-            Op::ChecksumAdd(_)
-            | Op::ChecksumSubtract(_)
-            | Op::ChecksumVerify(_)
-            | Op::ChecksumGet(_)
-            | Op::ChecksumDeposit(_)
-            | Op::ChecksumUpdate { .. } => self.checksum(op, context),
-            Op::CounterSet(..)
-            | Op::CounterPop(_)
-            | Op::CounterIsZero(_)
-            | Op::CounterIsNegative(_)
-            | Op::CounterAdd(..)
-            | Op::Priority => self.parser_counter(op, context),
-            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.emit(op, context),
-            Op::Hash(_)
-            | Op::Random
-            | Op::PortMetadata
-            | Op::Larger { .. }
-            | Op::FunnelShift
-            | Op::Invalidate
-            | Op::Size { .. } => self.value(op, context),
+            ExternOp::ChecksumAdd(_)
+            | ExternOp::ChecksumSubtract(_)
+            | ExternOp::ChecksumVerify(_)
+            | ExternOp::ChecksumGet(_)
+            | ExternOp::ChecksumDeposit(_)
+            | ExternOp::ChecksumUpdate { .. } => self.checksum(op, context),
+            ExternOp::CounterSet(..)
+            | ExternOp::CounterPop(_)
+            | ExternOp::CounterIsZero(_)
+            | ExternOp::CounterIsNegative(_)
+            | ExternOp::CounterAdd(..)
+            | ExternOp::Priority => self.parser_counter(op, context),
+            ExternOp::Mirror { .. } | ExternOp::Resubmit { .. } | ExternOp::Digest { .. } | ExternOp::Generate => {
+                self.emit(op, context)
+            }
+            ExternOp::Hash(_)
+            | ExternOp::Random
+            | ExternOp::PortMetadata
+            | ExternOp::MinMax { .. }
+            | ExternOp::FunnelShift
+            | ExternOp::Invalidate
+            | ExternOp::SizeOf { .. } => self.value(op, context),
         }
         CallEffect::Continue
     }
 
     /// A call of a packet in a pipeline: there is no frame, only what the pipeline handed over.
-    pub(super) fn operate(&mut self, op: &Op, loc: Loc, call: FusedArguments<'_>) -> bool {
+    pub(super) fn operate(&mut self, op: &ExternOp, loc: Loc, call: FusedArguments<'_>) -> bool {
         let mut packet = PacketState::default();
         let effect = call.with(loc, &mut packet, |context| self.perform(op, context));
         effect == CallEffect::Continue
     }
 
     /// Performs pure functions of their arguments, and the like.
-    fn value(&mut self, op: &Op, context: &mut CallContext<'_>) {
+    fn value(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         let width = context.results.first().map_or(0, Bits::width);
         match op {
-            Op::Hash(hashing) => {
+            ExternOp::Hash(hashing) => {
                 let scalars: Vec<Bits> = context
                     .args
                     .first()
                     .map_or(Vec::new(), |a| a.scalars().cloned().collect());
                 give(context, &hashing.compute(scalars.iter(), width));
             }
-            Op::Random => {
+            ExternOp::Random => {
                 let number = self.service.random(&Bits::zero(width), &Bits::ones(width));
                 give_some(context, number);
             }
-            Op::PortMetadata => self.port_metadata(context),
-            Op::Larger { signed, smaller } => {
+            ExternOp::PortMetadata => self.port_metadata(context),
+            ExternOp::MinMax { signed, is_min } => {
                 let (Some(a), Some(b)) = (context.scalar(0).cloned(), context.scalar(1).cloned()) else {
                     return;
                 };
                 let order = if *signed { a.cmp_signed(&b) } else { a.cmp_unsigned(&b) };
-                give(context, if order.is_lt() == *smaller { &a } else { &b });
+                give(context, if order.is_lt() == *is_min { &a } else { &b });
             }
-            Op::FunnelShift => {
+            ExternOp::FunnelShift => {
                 let (Some(high), Some(low)) = (context.scalar(1).cloned(), context.scalar(2).cloned()) else {
                     return;
                 };
                 let shifted = high.concat(&low).shr(context.number(3));
                 context.set(0, &shifted);
             }
-            Op::Invalidate => self.invalidate(context),
-            Op::Size { bytes } => {
+            ExternOp::Invalidate => self.invalidate(context),
+            ExternOp::SizeOf { bytes } => {
                 let scalars = context.args.first().map_or(Vec::new(), all_scalars);
                 let bits: u32 = scalars.iter().map(Bits::width).sum();
                 let size = if *bytes { bits.div_ceil(8) } else { bits };
@@ -235,7 +237,7 @@ impl TnaRuntime<'_> {
             return;
         };
         let unset = |var: &VarId| {
-            let known = self.gress.unset.iter().find(|(v, _)| v == var);
+            let known = self.gress.unset_values.iter().find(|(v, _)| v == var);
             known.map_or(0, |(_, value)| *value)
         };
         if let Some(ArgValue::Out(values)) = context.args.first_mut() {
@@ -260,44 +262,51 @@ impl TnaRuntime<'_> {
     }
 
     /// Counters, meters and filters.
-    fn measure(&mut self, op: &Op, context: &mut CallContext<'_>) {
+    fn measure(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         match op {
-            Op::Count { id, at, less, as_sent } => {
-                let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
-                if *as_sent && self.gress.direction == Direction::Egress {
+            ExternOp::Count {
+                id,
+                at,
+                byte_adjustment,
+                uses_sent_length,
+            } => {
+                let (index, byte_adjustment) =
+                    (at_index(*at, context), byte_adjustment.map_or(0, |a| context.number(a)));
+                if *uses_sent_length && self.gress.direction == Direction::Egress {
                     let metered = None;
                     self.deferred.push(DeferredCount {
                         id: *id,
                         index,
-                        less,
+                        byte_adjustment,
                         metered,
                     });
                 } else {
-                    self.without(less, |service| service.count(*id, index));
+                    self.without(byte_adjustment, |service| service.count(*id, index));
                 }
             }
-            Op::Meter {
+            ExternOp::Meter {
                 id,
                 at,
                 color,
-                less,
+                byte_adjustment,
                 results,
-                as_sent,
+                uses_sent_length,
             } => {
-                let (index, less) = (at_index(*at, context), less.map_or(0, |a| context.number(a)));
+                let (index, byte_adjustment) =
+                    (at_index(*at, context), byte_adjustment.map_or(0, |a| context.number(a)));
                 let before = match color.map_or(0, |a| context.number(a)) {
                     0 => Color::Green,
                     1 => Color::Yellow,
                     _ => Color::Red,
                 };
                 // Beyond the meter's end nothing vouches for the packet.
-                let taken = adjusted(self.service.bytes, less);
-                let color = self.without(less, |service| service.meter(*id, index, before));
-                if let (true, Direction::Egress, Some(color)) = (*as_sent, self.gress.direction, color) {
+                let taken = adjusted(self.service.bytes, byte_adjustment);
+                let color = self.without(byte_adjustment, |service| service.meter(*id, index, before));
+                if let (true, Direction::Egress, Some(color)) = (*uses_sent_length, self.gress.direction, color) {
                     self.deferred.push(DeferredCount {
                         id: *id,
                         index,
-                        less,
+                        byte_adjustment,
                         metered: Some((color, taken)),
                     });
                 }
@@ -309,12 +318,12 @@ impl TnaRuntime<'_> {
                 };
                 give(context, &Bits::new(8, result.into()));
             }
-            Op::Smooth { id, at } => {
+            ExternOp::Lpf { id, at } => {
                 let (index, sample) = (at_index(*at, context), context.number(0));
                 let value = self.service.smooth(*id, index, sample).unwrap_or(0);
                 give_saturated(context, value);
             }
-            Op::DropEarly { id, at, drop, pass } => {
+            ExternOp::Wred { id, at, drop, pass } => {
                 let (index, value) = (at_index(*at, context), context.number(0));
                 let drops = self.service.drops_early(*id, index, value);
                 give(context, &Bits::new(8, if drops { *drop } else { *pass }.into()));
@@ -325,28 +334,28 @@ impl TnaRuntime<'_> {
 
     /// Performs an operation that excludes a number of the packet's bytes. The number has 32 bits
     /// and may be negative.
-    fn without<R>(&mut self, less: u64, action: impl FnOnce(&mut Service<'_>) -> R) -> R {
+    fn without<R>(&mut self, byte_adjustment: u64, action: impl FnOnce(&mut Service<'_>) -> R) -> R {
         let all = self.service.bytes;
-        self.service.bytes = adjusted(all, less);
+        self.service.bytes = adjusted(all, byte_adjustment);
         let result = action(&mut self.service);
         self.service.bytes = all;
         result
     }
 
-    fn checksum(&mut self, op: &Op, context: &mut CallContext<'_>) {
+    fn checksum(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         let data = hash_input(context.args.first(), None);
         match op {
-            Op::ChecksumAdd(id) => self.add(*id, &data, false),
-            Op::ChecksumSubtract(id) => self.add(*id, &data, true),
-            Op::ChecksumVerify(id) => {
+            ExternOp::ChecksumAdd(id) => self.add(*id, &data, false),
+            ExternOp::ChecksumSubtract(id) => self.add(*id, &data, true),
+            ExternOp::ChecksumVerify(id) => {
                 let sum = *slot(&mut self.sums, *id);
                 give(context, &Bits::bool(sum != 0xffff));
             }
-            Op::ChecksumGet(id) => {
+            ExternOp::ChecksumGet(id) => {
                 let sum = *slot(&mut self.sums, *id);
                 give(context, &Bits::new(16, sum.into()));
             }
-            Op::ChecksumDeposit(id) => {
+            ExternOp::ChecksumDeposit(id) => {
                 let sum = *slot(&mut self.sums, *id);
                 let to = context.call.outputs(0).to_vec();
                 context.set(0, &Bits::new(16, sum.into()));
@@ -356,7 +365,7 @@ impl TnaRuntime<'_> {
                     to,
                 });
             }
-            Op::ChecksumUpdate { zeros_as_ones } => {
+            ExternOp::ChecksumUpdate { zeros_as_ones } => {
                 let checksum = !hash::ones_sum(0, &data, false);
                 let as_ones = zeros_as_ones.is_some_and(|a| context.number(a) != 0);
                 let checksum = if as_ones && checksum == 0 { 0xffff } else { checksum };
@@ -372,10 +381,10 @@ impl TnaRuntime<'_> {
     }
 
     /// A stack of numbers of eight bits, of which all but `push` and `pop` see the last.
-    fn parser_counter(&mut self, op: &Op, context: &mut CallContext<'_>) {
+    fn parser_counter(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         let number = |context: &CallContext<'_>, at: usize| context.number(at) as u8;
         match op {
-            Op::CounterSet(id, push) => {
+            ExternOp::CounterSet(id, push) => {
                 let value = match context.call.arguments.len() {
                     5.. => {
                         let [max, rotate, mask, add] = [1, 2, 3, 4].map(|at| number(context, at));
@@ -394,18 +403,18 @@ impl TnaRuntime<'_> {
                 }
                 stack.push(Counted { value, follows });
             }
-            Op::CounterPop(id) => {
+            ExternOp::CounterPop(id) => {
                 slot(&mut self.counters, *id).pop();
             }
-            Op::CounterIsZero(id) => {
+            ExternOp::CounterIsZero(id) => {
                 let value = self.counter(*id);
                 give(context, &Bits::bool(value == 0));
             }
-            Op::CounterIsNegative(id) => {
+            ExternOp::CounterIsNegative(id) => {
                 let value = self.counter(*id);
                 give(context, &Bits::bool(value < 0));
             }
-            Op::CounterAdd(id, up) => {
+            ExternOp::CounterAdd(id, up) => {
                 let by = number(context, 0) as i8;
                 let stack = slot(&mut self.counters, *id);
                 if stack.is_empty() {
@@ -430,22 +439,22 @@ impl TnaRuntime<'_> {
     }
 
     /// What deparsers send besides the packet, if the type that it was made for is the packet's.
-    fn emit(&mut self, op: &Op, context: &mut CallContext<'_>) {
+    fn emit(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         let frame = &context.packet.frame;
         let is_wanted = |kind: Option<u64>, field: Option<VarId>| match (kind, field) {
             (Some(kind), Some(field)) => frame.get_u64(field) == kind,
             _ => true,
         };
         match op {
-            Op::Mirror { kind } if is_wanted(*kind, self.gress.mirror_type) => {
+            ExternOp::Mirror { kind } if is_wanted(*kind, self.gress.mirror_type) => {
                 let session = context.number(0) as u32;
                 self.requests.mirror = Some((session, header(context.args.get(1))));
             }
-            Op::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
+            ExternOp::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
                 self.requests.resubmit = Some(header(context.args.first()));
             }
-            Op::Generate => self.requests.generate = Some(header(context.args.first())),
-            Op::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
+            ExternOp::Generate => self.requests.generate = Some(header(context.args.first())),
+            ExternOp::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
                 let digest = Digest {
                     name: name.clone(),
                     fields: digest_fields(fields, context.args.first()),
@@ -460,9 +469,9 @@ impl TnaRuntime<'_> {
 }
 
 /// A packet's bytes without some, which may be a negative number of 32 bits.
-pub(crate) fn adjusted(bytes: u64, less: u64) -> u64 {
-    let less = i64::from(less as u32 as i32);
-    bytes.saturating_add_signed(-less)
+pub(crate) fn adjusted(bytes: u64, byte_adjustment: u64) -> u64 {
+    let byte_adjustment = i64::from(byte_adjustment as u32 as i32);
+    bytes.saturating_add_signed(-byte_adjustment)
 }
 
 /// The bytes of a header or struct that is emitted with a copy; fields of headers that are not

@@ -22,10 +22,10 @@ pub(super) enum Parameter {
     Environment = 0,
     /// The address of the packet's column of the context.
     Column = 1,
-    /// The address of the packet's column of the tally rows.
+    /// The address of the packet's column of the tally area's index rows.
     TallyColumn = 2,
     /// The address of the tally masks.
-    Tallies = 3,
+    TallyMasks = 3,
     /// The packet's slot.
     Slot = 4,
     /// A mask with the packet's slot only.
@@ -39,7 +39,7 @@ impl Parameter {
             0 => Parameter::Environment,
             1 => Parameter::Column,
             2 => Parameter::TallyColumn,
-            3 => Parameter::Tallies,
+            3 => Parameter::TallyMasks,
             4 => Parameter::Slot,
             5 => Parameter::Bit,
             _ => return None,
@@ -56,7 +56,7 @@ pub(super) enum Region {
     Scratch,
     /// The packet, or zeros in place of an invalid header. Read-only.
     PacketOrZeros,
-    /// Words that are never written.
+    /// The bit sets of value sets' members, which are never written.
     ReadOnly,
     /// The descriptors of inline-lookup arrays, the same for all packets.
     ArrayDescriptors,
@@ -73,8 +73,8 @@ pub(super) enum MemoryOperand {
     Row(Rows, i32),
     /// A byte offset in the environment.
     Environment(i32),
-    /// The mask of a tally, at a byte offset.
-    Tally(i32),
+    /// The mask of a tally, at a byte offset in the tally area.
+    TallyMask(i32),
     /// A byte offset from an address that is loaded or computed, and may differ by packet.
     PerPacket(Region, Value, i32),
 }
@@ -160,8 +160,8 @@ impl<'a> AddressAnalysis<'a> {
         match self.parameter(base) {
             Some(Parameter::Environment) => Some(MemoryOperand::Environment(offset)),
             Some(Parameter::Column) => Some(MemoryOperand::Row(Rows::Context, offset)),
-            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(Rows::Tallies, offset)),
-            Some(Parameter::Tallies) => Some(MemoryOperand::Tally(offset)),
+            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(Rows::TallyIndexes, offset)),
+            Some(Parameter::TallyMasks) => Some(MemoryOperand::TallyMask(offset)),
             Some(Parameter::Slot | Parameter::Bit) => None,
             None => Some(MemoryOperand::PerPacket(self.region(base)?, base, offset)),
         }
@@ -236,6 +236,7 @@ impl<'a> AddressAnalysis<'a> {
             {
                 Some(Region::RecordPointers)
             }
+            // The other word of a descriptor is the default record's address.
             MemoryOperand::PerPacket(Region::ArrayDescriptors | Region::RecordPointers, ..) => Some(Region::Record),
             _ => None,
         }

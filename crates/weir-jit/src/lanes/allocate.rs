@@ -86,7 +86,7 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
 }
 
 /// Makes a row the home of spilled vectors that were loaded from it, if it is not written while
-/// they are live. Their stack slots stay unused.
+/// they are live. Each read then uses the row, and their stack slots stay unused.
 fn rematerialise_from_rows(code: &Code, ranges: &[Option<LiveRange>], homes: &mut [Home]) {
     let mut row_stores: BTreeMap<(Rows, i32), Vec<usize>> = BTreeMap::new();
     for (i, op) in code.ops.iter().enumerate() {

@@ -47,7 +47,7 @@ pub(super) fn reverse(bytes: &Bytes, count: u32) -> Bytes {
 }
 
 /// `word & mask`. `None`: the mask keeps a part of a byte.
-pub(super) fn mask(bytes: &Bytes, mask: u64) -> Option<Bytes> {
+pub(super) fn and_bytes(bytes: &Bytes, mask: u64) -> Option<Bytes> {
     let mut masked = *bytes;
     for (byte, byte_mask) in masked.iter_mut().zip(mask.to_le_bytes()) {
         match byte_mask {
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn only_masks_of_whole_bytes_apply() {
         let whole = of_vector(A, 4);
-        assert_eq!(mask(&whole, 0xffff), Some(lowest(&whole, 2)));
-        assert_eq!(mask(&whole, 0xff), Some(lowest(&whole, 1)));
-        assert_eq!(mask(&whole, 0x0f), None);
+        assert_eq!(and_bytes(&whole, 0xffff), Some(lowest(&whole, 2)));
+        assert_eq!(and_bytes(&whole, 0xff), Some(lowest(&whole, 1)));
+        assert_eq!(and_bytes(&whole, 0x0f), None);
         // Cuts through bytes that are zero.
-        assert_eq!(mask(&whole, 0x0f_ffff_ffff), Some(whole));
+        assert_eq!(and_bytes(&whole, 0x0f_ffff_ffff), Some(whole));
         assert_eq!(union(&whole, &whole), None);
     }
 }

@@ -27,19 +27,19 @@ const PAGE: i32 = 4096;
 /// Alignment of vectors in memory.
 const ALIGNMENT: i32 = 64;
 
-// Roles of general registers. `CONTEXT`, `TALLY_ROWS` and `FIRST_SLOT` advance from one group of
-// packets to the next. `rax` is a scratch register.
+// Roles of general registers. `CONTEXT`, `TALLY_INDEX_ROWS` and `FIRST_SLOT` advance from one group
+// of packets to the next. `rax` is a scratch register.
 
 /// Points to the environment.
 const ENVIRONMENT: Gpr = RDI;
 /// Points to the group's columns of the context.
 const CONTEXT: Gpr = RDX;
-/// Points to the group's columns of the tally rows.
-const TALLY_ROWS: Gpr = RSI;
+/// Points to the group's columns of the tally area's index rows.
+const TALLY_INDEX_ROWS: Gpr = RSI;
 /// Points to the masks of suspension points.
 const POINT_MASKS: Gpr = RBX;
 /// Points to the masks of tallies.
-const TALLIES: Gpr = RBP;
+const TALLY_MASKS: Gpr = RBP;
 /// The slot of the group's first packet.
 const FIRST_SLOT: Gpr = RCX;
 /// See [`super::op`].
@@ -132,7 +132,7 @@ enum PartialGroup {
     LoadRecordAddresses {
         address: VectorReg,
         offset: i32,
-        default: i32,
+        default_offset: i32,
     },
     StoreRows(Vec<RowStore>),
 }
@@ -212,8 +212,9 @@ impl Emitter {
         asm.zero(RAX);
         asm.store(RAX, Mem::At(RSP, self.frame.bailed_out));
         asm.load(POINT_MASKS, Mem::At(ENVIRONMENT, env::PENDING));
-        asm.load(TALLIES, Mem::At(ENVIRONMENT, env::TALLIES));
-        asm.move_register(TALLY_ROWS, TALLIES);
+        asm.load(TALLY_MASKS, Mem::At(ENVIRONMENT, env::TALLIES));
+        // Offsets of index rows count from the start of the tally area, where the masks are.
+        asm.move_register(TALLY_INDEX_ROWS, TALLY_MASKS);
         asm.zero(FIRST_SLOT);
         let (group, next_group) = (asm.label(), self.next_group);
         asm.bind(group);
@@ -234,7 +235,7 @@ impl Emitter {
         let asm = &mut self.asm;
         asm.bind(next_group);
         asm.add(CONTEXT, 8 * LANES as i32);
-        asm.add(TALLY_ROWS, 8 * LANES as i32);
+        asm.add(TALLY_INDEX_ROWS, 8 * LANES as i32);
         asm.add(FIRST_SLOT, LANES as i32);
         asm.compare(FIRST_SLOT, VECTOR as i32);
         asm.jump_if(Condition::NotEqual, group);
@@ -251,8 +252,8 @@ impl Emitter {
                 PartialGroup::LoadRecordAddresses {
                     address,
                     offset,
-                    default,
-                } => self.load_record_addresses_partial(address, offset, default),
+                    default_offset,
+                } => self.load_record_addresses_partial(address, offset, default_offset),
                 PartialGroup::StoreRows(rows) => {
                     let masking = Masking::Merge(self.block_mask());
                     rows.into_iter().for_each(|row| self.store_row(row, masking));
@@ -312,12 +313,12 @@ impl Emitter {
     // ------------------------------------------------------------------------- homes
 
     /// A vector's stack slot.
-    fn vector_slot(&self, slot: usize) -> Mem {
+    fn vector_stack_slot(&self, slot: usize) -> Mem {
         Mem::At(RSP, self.frame.spilled_vectors + 64 * slot as i32)
     }
 
     /// A mask's stack slot.
-    fn mask_slot(&self, slot: usize) -> Mem {
+    fn mask_stack_slot(&self, slot: usize) -> Mem {
         Mem::At(RSP, self.frame.spilled_masks + slot as i32)
     }
 
@@ -331,7 +332,7 @@ impl Emitter {
         match self.home(v) {
             Home::Register(r) => Zmm(r),
             Home::Stack(slot) => {
-                let from = self.vector_slot(slot);
+                let from = self.vector_stack_slot(slot);
                 self.asm.unary(VMOVDQU64, scratch, Operand::Memory(from));
                 scratch
             }
@@ -350,7 +351,7 @@ impl Emitter {
             Source::Constant(value) => Operand::Broadcast(self.pool_word(value)),
             Source::Vector(v) => match self.home(v) {
                 Home::Register(r) => Operand::Register(Zmm(r)),
-                Home::Stack(slot) => Operand::Memory(self.vector_slot(slot)),
+                Home::Stack(slot) => Operand::Memory(self.vector_stack_slot(slot)),
                 Home::Row(rows, offset) => Operand::Memory(Self::row(rows, offset)),
                 Home::Unused => Operand::Register(SCRATCH_VECTORS[0]),
             },
@@ -373,7 +374,7 @@ impl Emitter {
     /// Stores a computed vector to its stack slot, if it is spilled.
     fn store_if_spilled(&mut self, v: VectorReg, register: Zmm) {
         if let Home::Stack(slot) = self.home(v) {
-            let to = self.vector_slot(slot);
+            let to = self.vector_stack_slot(slot);
             self.asm.unary(VMOVDQU64_STORE, register, Operand::Memory(to));
         }
     }
@@ -388,7 +389,7 @@ impl Emitter {
         match self.homes.masks[mask.0 as usize] {
             Home::Register(k) => KReg(k),
             Home::Stack(slot) => {
-                let from = self.mask_slot(slot);
+                let from = self.mask_stack_slot(slot);
                 self.asm.mask_load(scratch, from);
                 scratch
             }
@@ -407,7 +408,7 @@ impl Emitter {
     /// Stores a computed mask to its stack slot, if it is spilled.
     fn store_mask_if_spilled(&mut self, mask: MaskReg, register: KReg) {
         if let Home::Stack(slot) = self.homes.masks[mask.0 as usize] {
-            let to = self.mask_slot(slot);
+            let to = self.mask_stack_slot(slot);
             self.asm.mask_store(register, to);
         }
     }
@@ -424,7 +425,7 @@ impl Emitter {
     fn row(rows: Rows, offset: i32) -> Mem {
         match rows {
             Rows::Context => Mem::At(CONTEXT, offset),
-            Rows::Tallies => Mem::At(TALLY_ROWS, offset),
+            Rows::TallyIndexes => Mem::At(TALLY_INDEX_ROWS, offset),
         }
     }
 
@@ -522,9 +523,13 @@ impl Emitter {
                 self.asm.broadcast(target, Mem::At(ENVIRONMENT, offset), Masking::None);
                 self.store_if_spilled(dst, target);
             }
-            Op::LoadUniform { dst, address, offset } => {
+            Op::LoadUniform {
+                dst,
+                pointer_offset,
+                offset,
+            } => {
                 let target = self.result_register(dst);
-                self.asm.load(RAX, Mem::At(ENVIRONMENT, address));
+                self.asm.load(RAX, Mem::At(ENVIRONMENT, pointer_offset));
                 self.asm.broadcast(target, Mem::At(RAX, offset), Masking::None);
                 self.store_if_spilled(dst, target);
             }
@@ -542,8 +547,8 @@ impl Emitter {
                 dst,
                 address,
                 offset,
-                default,
-            } => self.load_record_addresses(dst, address, offset, default),
+                default_offset,
+            } => self.load_record_addresses(dst, address, offset, default_offset),
             Op::PrefetchSlots { keys, prefetch } => self.prefetch_slots(keys, prefetch),
             Op::ClearMask { mask } => {
                 let target = self.result_mask(mask);
@@ -555,14 +560,14 @@ impl Emitter {
                 match self.homes.masks[mask.0 as usize] {
                     Home::Register(k) => self.asm.mask_op(MaskOp::Or, KReg(k), KReg(k), from),
                     Home::Stack(slot) => {
-                        let to = self.mask_slot(slot);
+                        let to = self.mask_stack_slot(slot);
                         self.asm.mask_to_gpr(RAX, from);
                         self.asm.or_byte(to, RAX);
                     }
                     Home::Row(..) | Home::Unused => {}
                 }
             }
-            Op::Tally { offset } => self.add_block_packets(Mem::At(TALLIES, offset)),
+            Op::Tally { offset } => self.add_block_packets(Mem::At(TALLY_MASKS, offset)),
             Op::BailOut => self.add_block_packets(Mem::At(RSP, self.frame.bailed_out)),
             Op::BlockStart { .. } | Op::SubtreeEnd { .. } | Op::Suspend { .. } | Op::StoreRow { .. } => {}
         }

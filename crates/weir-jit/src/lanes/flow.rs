@@ -4,9 +4,12 @@
 //! Each block comes after its predecessors, and is directly followed by the blocks it dominates, so
 //! that an empty block is skipped together with them. Loops are not supported.
 //!
-//! Two estimates are distinguished. A *hot* block lies on a path that most packets take. A block is
-//! *often empty* if a group of eight packets may well have none that reaches it. Of two hot
-//! successors of a branch, both are often empty.
+//! Two estimates are distinguished. A *hot* block lies on a path that most packets take; any other
+//! is *rare*. A block is *often empty* if a group of eight packets may well have none that reaches
+//! it. Of two hot successors of a branch, both are often empty.
+//!
+//! A *cold* block is one that Cranelift marks so, or to which only cold blocks lead. Hot paths
+//! avoid it.
 
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode};
 use std::collections::{BTreeSet, HashMap};
@@ -144,7 +147,8 @@ impl Edges {
     }
 }
 
-/// The point at which packets suspend at the end of a block.
+/// The point at which packets suspend at the end of a block. Returning the constant `n` suspends at
+/// point `n` ([`crate::codegen::Shape::Packet`]).
 pub(super) fn suspension_point_of(func: &Function, block: Block) -> Option<usize> {
     let last = func.layout.last_inst(block)?;
     if func.dfg.insts[last].opcode() != Opcode::Return {

@@ -3,12 +3,13 @@
 //! Goes through the blocks in the order of [`super::flow`], and keeps for each Cranelift value a
 //! [`LaneValue`], which is materialised on demand. Loads and stores of packets go through
 //! [`MemoryState`]. This file has values, masks and memory, [`control`] the edges between blocks,
-//! and [`super::instruction`] the single instructions.
+//! and [`instruction`] the single instructions.
 //!
 //! Relies on [`supported`]: every block that packets do not bail out of can be lowered. It assigns
 //! no registers, and leaves dead operations to [`super`].
 
 mod control;
+mod instruction;
 
 use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::bytes::{self, Byte, Bytes, FUNNEL_SHIFT, Recipe};
@@ -18,7 +19,7 @@ use super::op::{AddressSource, Alu, Code, MaskAlu, MaskReg, Op, Rows, ShiftOp, S
 use super::sink::{self, SunkLoad};
 use super::{SlotPrefetch, supported};
 use crate::codegen::env;
-use crate::layout::PITCH;
+use crate::layout::{PITCH, ROW_PACKET};
 use crate::run::TAILROOM;
 use cranelift_codegen::ir::{Block, Function, InstructionData, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -89,6 +90,7 @@ pub(super) struct Lower<'a> {
 }
 
 /// A computation that depends on its operands only, for common-subexpression elimination.
+/// Operations without a variant here are computed anew each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Expression {
     Alu(Alu, VectorReg, Source),
@@ -116,7 +118,7 @@ pub(super) fn lower(
     prefetches: &BTreeMap<usize, SlotPrefetch>,
 ) -> Option<Code> {
     let mut address_analysis = AddressAnalysis::new(func);
-    let bailouts = supported::bailouts(func, &mut address_analysis)?;
+    let bailouts = supported::bailout_blocks(func, &mut address_analysis)?;
     let flow = Flow::new(func, &bailouts, hot_points)?;
     let sunk_loads = sink::find_sunk_loads(func, &mut address_analysis, &flow, &bailouts);
     let block_count = flow.order.len();
@@ -213,7 +215,9 @@ impl Lower<'_> {
             self.block_masks.insert(index, mask);
         }
         let mask = self.mask_of_block(index);
-        if self.flow.predecessors[index] != [index.wrapping_sub(1)] || self.flow.control_equivalent[index].is_none() {
+        let continues_previous_block =
+            self.flow.predecessors[index] == [index.wrapping_sub(1)] && self.flow.control_equivalent[index].is_some();
+        if !continues_previous_block {
             self.open_subtrees.push(OpenSubtree {
                 root: index,
                 end: self.flow.subtree_end[index],
@@ -228,7 +232,7 @@ impl Lower<'_> {
         }
         // Masks of merge blocks are cleared before any of their predecessors runs.
         for to in index + 1..self.flow.order.len() {
-            if self.flow.immediate_dominator[to] == index && self.is_merge(to) {
+            if self.flow.immediate_dominator[to] == index && self.needs_merge_mask(to) {
                 let mask = self.code.new_mask();
                 self.push_op(Op::ClearMask { mask });
                 self.block_masks.insert(to, mask);
@@ -276,8 +280,9 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a block joins several paths, and runs for the same packets as no earlier block.
-    fn is_merge(&self, block: usize) -> bool {
+    /// Whether a block's mask is the union of its edges' masks: it joins several paths, and no
+    /// earlier block runs for the same packets.
+    fn needs_merge_mask(&self, block: usize) -> bool {
         self.flow.control_equivalent[block].is_none() && self.flow.predecessors[block].len() > 1
     }
 
@@ -379,8 +384,12 @@ impl Lower<'_> {
         {
             return v;
         }
-        let (dst, address) = (self.code.new_vector(), env::ARRAYS);
-        self.push_op(Op::LoadUniform { dst, address, offset });
+        let (dst, pointer_offset) = (self.code.new_vector(), env::ARRAYS);
+        self.push_op(Op::LoadUniform {
+            dst,
+            pointer_offset,
+            offset,
+        });
         self.loaded_uniforms.insert(offset, (dst, self.current_block));
         dst
     }
@@ -586,21 +595,26 @@ impl Lower<'_> {
         for alias in self.memory.dirty_aliases(base_vector, region) {
             self.store_pending_of(alias);
         }
-        let mut missing = self.memory.area(base_vector, region).missing_pairs(offset, count);
+        let mut missing = self
+            .memory
+            .tracked_base(base_vector, region)
+            .missing_pairs(offset, count);
         if !missing.is_empty() {
             missing.extend(self.hoistable_pairs(base, base_vector, region, offset + count as i32));
             missing.sort_unstable();
             missing.dedup();
         }
         for pair in missing {
-            self.set_address_registers(base_vector, self.is_safe_for_all(base, pair * 16));
+            self.set_address_registers(base_vector, self.is_readable_for_group(base, pair * 16));
             let (low, high) = (self.code.new_vector(), self.code.new_vector());
             let offset = pair * 16;
             self.extend_accessed_bytes(offset + 16);
             self.push_op(Op::LoadPair { low, high, offset });
-            self.memory.area(base_vector, region).record_load(pair, [low, high]);
+            self.memory
+                .tracked_base(base_vector, region)
+                .record_load(pair, [low, high]);
         }
-        match self.memory.area(base_vector, region).known_bytes(offset, count) {
+        match self.memory.tracked_base(base_vector, region).known_bytes(offset, count) {
             Some(bytes) => LaneValue::Bytes(bytes),
             None => unreachable!("missing bytes were loaded"),
         }
@@ -623,7 +637,9 @@ impl Lower<'_> {
                 bytes::of_vector(v, 8)
             }
         };
-        self.memory.area(base, region).record_store(offset, &bytes, count);
+        self.memory
+            .tracked_base(base, region)
+            .record_store(offset, &bytes, count);
     }
 
     /// Further pairs of words that dominated hot blocks read from the same address, if they may be
@@ -638,19 +654,19 @@ impl Lower<'_> {
             .filter(|(block, ..)| self.flow.is_hot(*block) && self.flow.dominates(self.current_block, *block))
             .map(|(_, offset, count)| (*offset, *count))
             .collect();
-        let area = self.memory.area(base_vector, region);
+        let tracked = self.memory.tracked_base(base_vector, region);
         let mut pairs: Vec<i32> = reads
             .iter()
-            .flat_map(|(offset, count)| area.missing_pairs(*offset, *count))
+            .flat_map(|(offset, count)| tracked.missing_pairs(*offset, *count))
             .collect();
         // A record is readable as a whole.
         pairs.retain(|pair| region == Region::Record || pair * 16 + 16 <= end + TAILROOM as i32);
         pairs
     }
 
-    /// Whether sixteen bytes may be read for every packet of the entry block, however short: they
-    /// are within the packet or its tailroom.
-    fn is_safe_for_all(&self, base: Value, offset: i32) -> bool {
+    /// Whether sixteen bytes may be read for every packet of the group, however short: they are
+    /// within the packet or its tailroom.
+    fn is_readable_for_group(&self, base: Value, offset: i32) -> bool {
         let is_packet = self
             .func
             .dfg
@@ -658,7 +674,8 @@ impl Lower<'_> {
             .inst()
             .is_some_and(|inst| match self.func.dfg.insts[inst] {
                 InstructionData::Load { arg, offset, .. } => {
-                    self.address_analysis.parameter(arg) == Some(Parameter::Column) && i32::from(offset) == 0
+                    self.address_analysis.parameter(arg) == Some(Parameter::Column)
+                        && i32::from(offset) == (ROW_PACKET * PITCH * 8) as i32
                 }
                 _ => false,
             });
@@ -677,16 +694,16 @@ impl Lower<'_> {
     }
 
     /// Sets the address registers to a vector, for the packets of the current block, or for all
-    /// packets of the group if the read is safe for all.
-    fn set_address_registers(&mut self, base: VectorReg, safe_for_all: bool) {
+    /// packets of the group if the memory is readable for all of them.
+    fn set_address_registers(&mut self, base: VectorReg, readable_for_group: bool) {
         let block_mask = self.block_mask();
         let group_mask = self.block_masks[&0];
         if self.address_registers == Some((base, block_mask))
-            || safe_for_all && self.address_registers == Some((base, group_mask))
+            || readable_for_group && self.address_registers == Some((base, group_mask))
         {
             return;
         }
-        let mask = if safe_for_all { group_mask } else { block_mask };
+        let mask = if readable_for_group { group_mask } else { block_mask };
         let source = match (self.address_registers, self.definition(base)) {
             (Some((current, valid_for)), _) if current == base && self.covers_block(valid_for) => {
                 AddressSource::AddressRegisters
@@ -710,13 +727,13 @@ impl Lower<'_> {
     }
 
     /// Loads the addresses of records of an inline lookup: see [`Op::LoadRecordAddresses`].
-    pub fn load_record_addresses(&mut self, address: VectorReg, offset: i32, default: i32) -> VectorReg {
+    pub fn load_record_addresses(&mut self, address: VectorReg, offset: i32, default_offset: i32) -> VectorReg {
         let dst = self.code.new_vector();
         self.push_op(Op::LoadRecordAddresses {
             dst,
             address,
             offset,
-            default,
+            default_offset,
         });
         self.address_registers = Some((dst, self.block_mask()));
         dst
@@ -724,16 +741,16 @@ impl Lower<'_> {
 
     /// Emits all pending stores to memory other than rows.
     fn store_all_pending(&mut self) {
-        let bases: Vec<VectorReg> = self.memory.areas.iter().map(|a| a.base).collect();
+        let bases: Vec<VectorReg> = self.memory.tracked_bases.iter().map(|a| a.base).collect();
         bases.into_iter().for_each(|base| self.store_pending_of(base));
     }
 
     /// Emits the pending stores at an address.
     fn store_pending_of(&mut self, base: VectorReg) {
-        let Some(area) = self.memory.areas.iter_mut().find(|a| a.base == base) else {
+        let Some(tracked) = self.memory.tracked_bases.iter_mut().find(|a| a.base == base) else {
             return;
         };
-        for (offset, store) in area.take_pending_stores() {
+        for (offset, store) in tracked.take_pending_stores() {
             self.set_address_registers(base, false);
             match store {
                 PendingStore::Pair(low, high) => {

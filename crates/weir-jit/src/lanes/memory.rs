@@ -39,7 +39,7 @@ impl TrackedWord {
 
 /// The known contents of memory that is accessed through one vector of addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Area {
+pub(super) struct TrackedBase {
     pub base: VectorReg,
     pub region: Region,
     /// Word `i` begins `8 * i` bytes after the address.
@@ -49,7 +49,7 @@ pub(super) struct Area {
 /// The known contents of all memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MemoryState {
-    pub areas: Vec<Area>,
+    pub tracked_bases: Vec<TrackedBase>,
     /// Rows whose words are in a vector. A load soon after a masked store of the same row would
     /// stall, as that store is not forwarded.
     pub rows: BTreeMap<(Rows, i32), VectorReg>,
@@ -76,20 +76,20 @@ fn may_overlap(a: Region, b: Region) -> bool {
 
 impl MemoryState {
     /// The known contents of memory at an address.
-    pub fn area(&mut self, base: VectorReg, region: Region) -> &mut Area {
-        let existing = self.areas.iter().position(|a| a.base == base);
+    pub fn tracked_base(&mut self, base: VectorReg, region: Region) -> &mut TrackedBase {
+        let existing = self.tracked_bases.iter().position(|a| a.base == base);
         let index = existing.unwrap_or_else(|| {
             let words = BTreeMap::new();
-            self.areas.push(Area { base, region, words });
-            self.areas.len() - 1
+            self.tracked_bases.push(TrackedBase { base, region, words });
+            self.tracked_bases.len() - 1
         });
-        &mut self.areas[index]
+        &mut self.tracked_bases[index]
     }
 
     /// Other addresses with pending stores that may alias the region.
     pub fn dirty_aliases(&self, base: VectorReg, region: Region) -> Vec<VectorReg> {
         let others = self
-            .areas
+            .tracked_bases
             .iter()
             .filter(|a| a.base != base && may_overlap(a.region, region));
         others.filter(|a| a.is_dirty()).map(|a| a.base).collect()
@@ -97,15 +97,16 @@ impl MemoryState {
 
     /// Forgets the contents of memory that a store through this address may have changed.
     pub fn invalidate_aliases(&mut self, base: VectorReg, region: Region) {
-        self.areas.retain(|a| a.base == base || !may_overlap(a.region, region));
+        self.tracked_bases
+            .retain(|a| a.base == base || !may_overlap(a.region, region));
     }
 
     /// The meet with the state of another path: the bytes that are known, and the same, on both.
     pub fn meet(&mut self, other: &MemoryState) {
         self.rows.retain(|row, v| other.rows.get(row) == Some(v));
-        for area in &mut self.areas {
-            let there = other.areas.iter().find(|a| a.base == area.base);
-            area.words.retain(|number, word| {
+        for tracked in &mut self.tracked_bases {
+            let there = other.tracked_bases.iter().find(|t| t.base == tracked.base);
+            tracked.words.retain(|number, word| {
                 let Some(there) = there.and_then(|a| a.words.get(number)) else {
                     return false;
                 };
@@ -121,11 +122,11 @@ impl MemoryState {
                 word.bytes.iter().any(Option::is_some)
             });
         }
-        self.areas.retain(|a| !a.words.is_empty());
+        self.tracked_bases.retain(|a| !a.words.is_empty());
     }
 }
 
-impl Area {
+impl TrackedBase {
     /// Whether stores are pending.
     fn is_dirty(&self) -> bool {
         self.words.values().any(|w| w.dirty != 0)
@@ -239,8 +240,8 @@ mod tests {
 
     const BASE: VectorReg = VectorReg(0);
 
-    fn area() -> Area {
-        Area {
+    fn tracked_base() -> TrackedBase {
+        TrackedBase {
             base: BASE,
             region: Region::Packet,
             words: BTreeMap::new(),
@@ -249,26 +250,26 @@ mod tests {
 
     #[test]
     fn known_bytes_are_not_loaded_again() {
-        let mut area = area();
-        assert_eq!(area.missing_pairs(14, 8), [0, 1]);
-        assert_eq!(area.missing_pairs(16, 8), [1]);
-        area.record_load(0, [VectorReg(1), VectorReg(2)]);
-        assert_eq!(area.missing_pairs(14, 8), [1]);
-        assert_eq!(area.missing_pairs(8, 8), [0; 0]);
+        let mut tracked = tracked_base();
+        assert_eq!(tracked.missing_pairs(14, 8), [0, 1]);
+        assert_eq!(tracked.missing_pairs(16, 8), [1]);
+        tracked.record_load(0, [VectorReg(1), VectorReg(2)]);
+        assert_eq!(tracked.missing_pairs(14, 8), [1]);
+        assert_eq!(tracked.missing_pairs(8, 8), [0; 0]);
         assert_eq!(
-            area.known_bytes(12, 2),
+            tracked.known_bytes(12, 2),
             Some(super::super::bytes::shift(&of_vector(VectorReg(2), 6), -4))
         );
-        assert_eq!(area.known_bytes(12, 5), None);
+        assert_eq!(tracked.known_bytes(12, 5), None);
     }
 
     #[test]
     fn stored_bytes_are_forwarded_to_loads() {
-        let mut area = area();
-        area.record_store(6, &of_vector(VectorReg(3), 8), 4);
-        assert_eq!(area.known_bytes(6, 4), Some(of_vector(VectorReg(3), 4)));
-        area.record_load(0, [VectorReg(1), VectorReg(2)]);
-        let read = area.known_bytes(5, 2).expect("known");
+        let mut tracked = tracked_base();
+        tracked.record_store(6, &of_vector(VectorReg(3), 8), 4);
+        assert_eq!(tracked.known_bytes(6, 4), Some(of_vector(VectorReg(3), 4)));
+        tracked.record_load(0, [VectorReg(1), VectorReg(2)]);
+        let read = tracked.known_bytes(5, 2).expect("known");
         assert_eq!(
             read[..2],
             [Byte::OfVector(VectorReg(1), 5), Byte::OfVector(VectorReg(3), 0)]
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn stores_are_widened_where_all_bytes_are_known() {
-        let mut one = area();
+        let mut one = tracked_base();
         one.record_store(6, &of_vector(VectorReg(3), 8), 4);
         // No other bytes are known.
         let two = one.take_pending_stores();
@@ -285,7 +286,7 @@ mod tests {
         assert!(matches!(two[0].1, PendingStore::Part(_, 2)) && matches!(two[1].1, PendingStore::Part(_, 2)));
         assert_eq!(one.take_pending_stores(), []);
 
-        let mut all = area();
+        let mut all = tracked_base();
         all.record_load(0, [VectorReg(1), VectorReg(2)]);
         all.record_store(6, &of_vector(VectorReg(3), 8), 4);
         let [(0, PendingStore::Pair(low, high))] = &all.take_pending_stores()[..] else {
@@ -315,18 +316,18 @@ mod tests {
     fn paths_that_join_keep_what_both_know() {
         let mut memory = MemoryState::default();
         memory
-            .area(BASE, Region::Packet)
+            .tracked_base(BASE, Region::Packet)
             .record_load(0, [VectorReg(1), VectorReg(2)]);
         let before = memory.clone();
         let mut other = memory.clone();
         other
-            .area(BASE, Region::Packet)
+            .tracked_base(BASE, Region::Packet)
             .record_store(0, &of_vector(VectorReg(3), 8), 2);
-        other.area(BASE, Region::Packet).take_pending_stores();
+        other.tracked_base(BASE, Region::Packet).take_pending_stores();
         memory.meet(&other);
-        let area = memory.area(BASE, Region::Packet);
-        assert_eq!(area.missing_pairs(0, 4), [0]);
-        assert_eq!(area.missing_pairs(2, 14), [0; 0]);
+        let tracked = memory.tracked_base(BASE, Region::Packet);
+        assert_eq!(tracked.missing_pairs(0, 4), [0]);
+        assert_eq!(tracked.missing_pairs(2, 14), [0; 0]);
         let mut nothing = before;
         nothing.meet(&MemoryState::default());
         assert_eq!(nothing, MemoryState::default());
@@ -336,14 +337,14 @@ mod tests {
     fn other_addresses_may_alias() {
         let mut memory = MemoryState::default();
         memory
-            .area(VectorReg(5), Region::Packet)
+            .tracked_base(VectorReg(5), Region::Packet)
             .record_store(0, &of_vector(VectorReg(3), 8), 2);
         memory
-            .area(VectorReg(6), Region::Scratch)
+            .tracked_base(VectorReg(6), Region::Scratch)
             .record_store(0, &of_vector(VectorReg(3), 8), 2);
         assert_eq!(memory.dirty_aliases(BASE, Region::PacketOrZeros), [VectorReg(5)]);
         assert_eq!(memory.dirty_aliases(VectorReg(5), Region::Packet), []);
         memory.invalidate_aliases(BASE, Region::Packet);
-        assert_eq!(memory.areas.len(), 1);
+        assert_eq!(memory.tracked_bases.len(), 1);
     }
 }

@@ -19,7 +19,6 @@ mod allocate;
 mod bytes;
 mod emit;
 mod flow;
-mod instruction;
 mod lower;
 mod memory;
 mod op;

@@ -123,8 +123,8 @@ pub(super) enum MaskAlu {
 pub(super) enum Rows {
     /// The context matrix.
     Context,
-    /// The tally area: indexes at which packets are counted.
-    Tallies,
+    /// The index rows of the tally area: where each packet is counted. The masks lie before them.
+    TallyIndexes,
 }
 
 /// By byte of a shuffled word: the number of its source byte, or `None` for 0.
@@ -135,7 +135,7 @@ pub(super) type Shuffle = [Option<u8>; 8];
 pub(super) enum AddressSource {
     /// Nowhere else.
     Vector,
-    /// In a row of the context, at a byte offset; valid for empty slots, too.
+    /// In a row of the context, at a byte offset. It is read for full groups only.
     Row(i32),
     /// In the address registers already, for a superset of the packets.
     AddressRegisters,
@@ -246,11 +246,11 @@ pub(super) enum Op {
         dst: VectorReg,
         offset: i32,
     },
-    /// Broadcasts the word at an offset from an address. `address` is that address' offset in the
+    /// Broadcasts the word at an offset from a pointer, which is at `pointer_offset` in the
     /// environment.
     LoadUniform {
         dst: VectorReg,
-        address: i32,
+        pointer_offset: i32,
         offset: i32,
     },
     /// Sets the address registers, for packets of a mask. In other lanes they get the sentinel.
@@ -284,13 +284,14 @@ pub(super) enum Op {
         offset: i32,
     },
     /// Loads the addresses of the records of an inline lookup, for the block's packets: eight bytes
-    /// at an offset from each of these addresses. Where they are 0, it is the word at offset
-    /// `default` in the array descriptors. Also sets the address registers to the result.
+    /// at an offset from each of these addresses. Where they are 0, it is the word at
+    /// `default_offset` in the array descriptors: the default record's address. Also sets the
+    /// address registers to the result.
     LoadRecordAddresses {
         dst: VectorReg,
         address: VectorReg,
         offset: i32,
-        default: i32,
+        default_offset: i32,
     },
     /// Prefetches the slots of these keys, if the block has all packets of the group.
     PrefetchSlots {
@@ -556,7 +557,11 @@ impl fmt::Display for Op {
             Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
             Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
             Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
-            Op::LoadUniform { dst, address, offset } => write!(f, "{dst} = [Environment[{address}] + {offset}]"),
+            Op::LoadUniform {
+                dst,
+                pointer_offset,
+                offset,
+            } => write!(f, "{dst} = [Environment[{pointer_offset}] + {offset}]"),
             Op::SetAddressRegisters { from, mask, source } => {
                 write!(f, "address registers = {from} {{{mask}}} {source:?}")
             }
@@ -568,10 +573,10 @@ impl fmt::Display for Op {
                 dst,
                 address,
                 offset,
-                default,
+                default_offset,
             } => write!(
                 f,
-                "address registers, {dst} = [{address} + {offset}] or Arrays[{default}]"
+                "address registers, {dst} = [{address} + {offset}] or Arrays[{default_offset}]"
             ),
             Op::PrefetchSlots { keys, prefetch } => write!(
                 f,

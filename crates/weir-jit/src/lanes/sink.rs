@@ -154,7 +154,7 @@ mod tests {
         let functions = cranelift_reader::parse_functions(&text).expect("it is well-formed");
         let func = &functions[0];
         let mut addresses = AddressAnalysis::new(func);
-        let bailouts = supported::bailouts(func, &mut addresses).expect("all of it is supported");
+        let bailouts = supported::bailout_blocks(func, &mut addresses).expect("all of it is supported");
         let flow = Flow::new(func, &bailouts, &BTreeSet::from([2])).expect("no loop");
         let sunk = find_sunk_loads(func, &mut addresses, &flow, &bailouts);
         let mut sunk: Vec<u32> = sunk.keys().map(|v| v.as_u32()).collect();

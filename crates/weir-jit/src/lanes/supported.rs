@@ -14,7 +14,7 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type
 use std::collections::BTreeSet;
 
 /// The blocks at which packets bail out. `None`: all packets would.
-pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> Option<BTreeSet<Block>> {
+pub(super) fn bailout_blocks(func: &Function, addresses: &mut AddressAnalysis<'_>) -> Option<BTreeSet<Block>> {
     let mut bailouts = BTreeSet::new();
     for block in func.layout.blocks() {
         if !func
@@ -25,7 +25,7 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
             bailouts.insert(block);
         }
     }
-    // Also blocks with side effects from which a path leads to one of these.
+    // Also blocks that must not run twice, if a path leads from there to one of these.
     loop {
         let before = bailouts.len();
         let reaching = blocks_reaching(func, &bailouts);
@@ -35,7 +35,7 @@ pub(super) fn bailouts(func: &Function, addresses: &mut AddressAnalysis<'_>) -> 
             .copied()
             .collect::<Vec<_>>()
         {
-            if has_side_effects(func, addresses, block) {
+            if must_not_rerun(func, addresses, block) {
                 bailouts.insert(block);
             }
         }
@@ -61,17 +61,17 @@ fn can_suspend(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) -> boo
     false
 }
 
-/// Whether a block has side effects that a second run would observe. Tallying again sets the same
-/// bit, and headers are rebuilt again in the scratch area.
-fn has_side_effects(func: &Function, addresses: &mut AddressAnalysis<'_>, block: Block) -> bool {
+/// Whether a second run of a block would observe or repeat side effects of the first. Tallying
+/// again sets the same bit, and headers are rebuilt again in the scratch area.
+fn must_not_rerun(func: &Function, addresses: &mut AddressAnalysis<'_>, block: Block) -> bool {
     let stores: Vec<(Inst, MemoryOperand)> = func
         .layout
         .block_insts(block)
         .filter_map(|inst| Some((inst, stored_operand(func, addresses, inst)?)))
         .collect();
     stores.into_iter().any(|(inst, operand)| match operand {
-        MemoryOperand::Tally(_)
-        | MemoryOperand::Row(Rows::Tallies, _)
+        MemoryOperand::TallyMask(_)
+        | MemoryOperand::Row(Rows::TallyIndexes, _)
         | MemoryOperand::PerPacket(Region::Scratch, ..) => false,
         MemoryOperand::Row(Rows::Context, offset) => may_be_read_before(func, addresses, (block, inst), offset),
         MemoryOperand::PerPacket(..) | MemoryOperand::Environment(_) => true,
@@ -141,7 +141,7 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
                     Some(MemoryOperand::Row(..) | MemoryOperand::Environment(_) | MemoryOperand::PerPacket(..)) => {
                         bytes == 8
                     }
-                    Some(MemoryOperand::Tally(_)) | None => false,
+                    Some(MemoryOperand::TallyMask(_)) | None => false,
                 }
             }
             InstructionData::Store {
@@ -152,7 +152,7 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
                 };
                 match addresses.memory_operand(args[1], offset.into()) {
                     Some(MemoryOperand::Row(..)) => bytes == 8,
-                    Some(MemoryOperand::Tally(_)) => is_tally,
+                    Some(MemoryOperand::TallyMask(_)) => is_tally,
                     Some(MemoryOperand::PerPacket(Region::Packet | Region::Scratch, ..)) => true,
                     _ => false,
                 }
@@ -208,7 +208,7 @@ fn is_tally(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst) ->
             addresses.parameter(args[0]) == Some(Parameter::Bit)
                 && matches!(
                     addresses.memory_operand(args[1], offset.into()),
-                    Some(MemoryOperand::Tally(_))
+                    Some(MemoryOperand::TallyMask(_))
                 )
         }
         _ => false,

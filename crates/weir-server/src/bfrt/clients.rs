@@ -86,7 +86,7 @@ impl Clients {
     pub fn bound(&self, id: u32) -> Result<String, Refusal> {
         let client = self.0.get(&id).ok_or_else(|| unknown(id))?;
         let bound = client.bound.clone();
-        bound.ok_or_else(|| Refusal::gone(format!("client {id} is bound to no program")))
+        bound.ok_or_else(|| Refusal::unavailable(format!("client {id} is bound to no program")))
     }
 
     /// Handles a new program: bindings to other programs end.
@@ -109,7 +109,7 @@ impl Clients {
 }
 
 fn unknown(id: u32) -> Refusal {
-    Refusal::gone(format!("there is no client with the id {id}; subscribe first"))
+    Refusal::unavailable(format!("there is no client with the id {id}; subscribe first"))
 }
 
 #[cfg(test)]
@@ -125,13 +125,13 @@ mod tests {
         assert_eq!(clients.subscribe(1, 8, none), Ok(false));
         assert_eq!(clients.subscribe(2, 7, none).unwrap_err().cause, Cause::Malformed);
         assert_eq!(clients.subscribe(2, 9, none), Ok(true));
-        assert_eq!(clients.bind(3, "p").unwrap_err().cause, Cause::Gone);
+        assert_eq!(clients.bind(3, "p").unwrap_err().cause, Cause::Unavailable);
         assert_eq!(clients.bind(7, "p"), Ok(()));
         assert_eq!(clients.bind(9, "p").unwrap_err().cause, Cause::Exists);
         assert_eq!(clients.bind(7, "p").unwrap_err().cause, Cause::Exists);
         clients.leave(1);
         assert_eq!(clients.bind(9, "p"), Ok(()));
         clients.program_changed("q");
-        assert_eq!(clients.bound(9).unwrap_err().cause, Cause::Gone);
+        assert_eq!(clients.bound(9).unwrap_err().cause, Cause::Unavailable);
     }
 }

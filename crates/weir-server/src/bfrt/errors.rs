@@ -30,10 +30,10 @@ pub(crate) fn code(cause: Cause) -> Code {
         Cause::Malformed | Cause::OutOfRange | Cause::Forbidden | Cause::Precondition => Code::InvalidArgument,
         Cause::NotFound => Code::NotFound,
         Cause::Exists | Cause::InUse => Code::AlreadyExists,
-        Cause::Full | Cause::TooSlow => Code::ResourceExhausted,
+        Cause::Exhausted | Cause::TooSlow => Code::ResourceExhausted,
         Cause::Unsupported => Code::Unimplemented,
         Cause::TakenBack => Code::Aborted,
-        Cause::Gone => Code::Unavailable,
+        Cause::Unavailable => Code::Unavailable,
     }
 }
 
@@ -44,10 +44,10 @@ fn driver_message(cause: Cause) -> &'static str {
         Cause::NotFound => "Object not found",
         Cause::Exists => "Already exists",
         Cause::InUse => "Action data entry is being referenced by match entries",
-        Cause::Full | Cause::TooSlow => "Not enough space",
+        Cause::Exhausted | Cause::TooSlow => "Not enough space",
         Cause::Unsupported => "Operation not supported",
         Cause::TakenBack => "Not supported in transaction",
-        Cause::Gone => "Not ready",
+        Cause::Unavailable => "Not ready",
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     fn long_trailers_lose_messages_and_then_the_last_errors() {
         let mut reporter = Reporter::new();
         let errors: Vec<_> = (0..100)
-            .map(|_| reporter.error("Table Add failed", "pipe.X", &Refusal::full("no room")))
+            .map(|_| reporter.error("Table Add failed", "pipe.X", &Refusal::exhausted("no room")))
             .collect();
         let cut = details(&batch_status("m", errors.clone(), 12 << 10));
         assert_eq!(cut.len(), 100);

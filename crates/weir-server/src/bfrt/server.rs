@@ -1,7 +1,7 @@
 //! Serves BF Runtime on a socket: connects the service with the transport and its limits.
 
 use super::service::BfRuntime;
-use crate::receiving;
+use crate::admission;
 use crate::serving::{self, Listener, ServeError, Transport};
 use std::future::Future;
 use weir_proto::bfrt_raw::bf_runtime_server::BfRuntimeServer;
@@ -30,10 +30,10 @@ pub async fn serve_on(
         requests: config.max_requests_per_connection,
         connections: config.max_connections,
         keepalive: config.keepalive,
-        messages: receiving::MessageLimits {
+        messages: admission::MessageLimits {
             max_message_bytes: config.max_message_bytes,
             budget_bytes: config.max_request_bytes,
-            receive_timeout: config.receive_timeout,
+            rate_window: config.receive_timeout,
         },
         tls: config.tls.as_ref(),
         calls: &device.calls,

@@ -18,8 +18,8 @@ use super::program::Program;
 use super::read::ReadContext;
 use super::target::Scopes;
 use super::{SHARED, errors};
+use crate::admission::{BudgetPermit, run_then_release};
 use crate::device::{Device, Pipeline, lock};
-use crate::receiving::{BudgetPermit, holding};
 use crate::refusal::Refusal;
 use crate::state::ATTRIBUTES;
 use crate::tasks::run_detached;
@@ -201,7 +201,7 @@ impl Service for BfRuntime {
         let options = Options::new(&self.shared.config, request.metadata());
         let held = BudgetPermit::from_extensions(request.extensions());
         let work = writing::write(Arc::clone(&self.shared), request.into_inner(), options);
-        let task = run_detached(holding(held, work));
+        let task = run_detached(run_then_release(held, work));
         let written = options.with_deadline("Write", task).await;
         written.map(Response::new)
     }
@@ -224,7 +224,7 @@ impl Service for BfRuntime {
         // already compiled is still loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
-        let task = run_detached(holding(held, work));
+        let task = run_detached(run_then_release(held, work));
         task.await.map(Response::new)
     }
 

@@ -203,17 +203,17 @@ impl Arbitration {
     /// Whether there is room for one more stream of a role.
     fn admit(&self, name: &str) -> Result<(), Refusal> {
         if name.len() > LONGEST_NAME {
-            return Err(Refusal::full(format!(
+            return Err(Refusal::exhausted(format!(
                 "the role's name has {} bytes; at most {LONGEST_NAME} are taken",
                 name.len()
             )));
         }
         match self.roles.get(name) {
-            Some(role) if role.members.len() >= self.limits.streams_per_role => Err(Refusal::full(format!(
+            Some(role) if role.members.len() >= self.limits.streams_per_role => Err(Refusal::exhausted(format!(
                 "the role has {} streams already, as many as it may",
                 role.members.len()
             ))),
-            None if self.roles.len() >= self.limits.roles => Err(Refusal::full(format!(
+            None if self.roles.len() >= self.limits.roles => Err(Refusal::exhausted(format!(
                 "there are {} roles already, as many as there may be",
                 self.roles.len()
             ))),

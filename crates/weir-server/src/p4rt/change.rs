@@ -297,7 +297,7 @@ const MOST_METADATA: usize = 64 << 10;
 fn check_metadata(metadata: &[u8]) -> Result<(), Refusal> {
     match metadata.len() {
         0..=MOST_METADATA => Ok(()),
-        found => Err(Refusal::full(format!(
+        found => Err(Refusal::exhausted(format!(
             "`metadata` has {found} bytes; at most {MOST_METADATA} are kept"
         ))),
     }
@@ -565,7 +565,7 @@ fn value_set(schema: &Schema, ty: Type, given: &pb::ValueSetEntry) -> Result<Cha
     only_modify(ty, "a value set")?;
     let set = schema.value_set(given.value_set_id)?;
     if given.members.len() as u64 > set.size {
-        return Err(Refusal::full(format!(
+        return Err(Refusal::exhausted(format!(
             "value set `{}` has room for {} members, found {}",
             set.name,
             set.size,

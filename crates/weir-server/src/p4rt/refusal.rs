@@ -16,12 +16,12 @@ pub fn code(cause: Cause) -> Code {
         Cause::OutOfRange => Code::OutOfRange,
         Cause::NotFound => Code::NotFound,
         Cause::Exists => Code::AlreadyExists,
-        Cause::Full => Code::ResourceExhausted,
+        Cause::Exhausted => Code::ResourceExhausted,
         Cause::Forbidden => Code::PermissionDenied,
         Cause::Precondition | Cause::InUse => Code::FailedPrecondition,
         Cause::Unsupported => Code::Unimplemented,
         Cause::TakenBack | Cause::TooSlow => Code::Aborted,
-        Cause::Gone => Code::Unavailable,
+        Cause::Unavailable => Code::Unavailable,
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_status_has_a_detail_for_every_part_in_order() {
-        let outcomes = [Ok(()), Err(Refusal::full("no room")), Ok(())];
+        let outcomes = [Ok(()), Err(Refusal::exhausted("no room")), Ok(())];
         let status = batch_status(&outcomes, "updates", 8192, 8192);
         assert_eq!(status.code(), Code::Unknown);
         let details = details(&status);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_oversized_trailer_loses_messages_first_and_then_the_details() {
-        let outcomes = vec![Err(Refusal::full("é".repeat(200))); 100];
+        let outcomes = vec![Err(Refusal::exhausted("é".repeat(200))); 100];
         let cut = details(&batch_status(&outcomes, "updates", 32 << 10, 32 << 10));
         assert_eq!(cut.len(), 100);
         assert!(!cut[0].message.is_empty() && cut[0].message.len() <= 160);

@@ -54,14 +54,14 @@ impl Scope {
             )));
         }
         budget::fields::<RoleConfig>(&config.value, MOST_FIELDS).map_err(|excess| match excess {
-            Excess::Fields => Refusal::full(format!(
+            Excess::Fields => Refusal::exhausted(format!(
                 "the role's config has more than {MOST_FIELDS} fields: ids, and filters with what they have"
             )),
             Excess::Group => Refusal::malformed(GROUP_REFUSAL),
         })?;
         let bytes = config.type_url.len() + config.value.len();
         if bytes > MOST_BYTES {
-            return Err(Refusal::full(format!(
+            return Err(Refusal::exhausted(format!(
                 "the role's config has {bytes} bytes; at most {MOST_BYTES} are taken"
             )));
         }

@@ -1,7 +1,7 @@
 //! The server on a socket.
 
 use super::service::P4Runtime;
-use crate::receiving;
+use crate::admission;
 use crate::serving::{self, Listener, ServeError, Transport};
 use std::future::Future;
 use weir_proto::p4rt_raw::p4_runtime_server::P4RuntimeServer;
@@ -30,10 +30,10 @@ pub async fn serve_on(
         requests: config.max_requests_per_connection,
         connections: config.max_connections,
         keepalive: config.keepalive,
-        messages: receiving::MessageLimits {
+        messages: admission::MessageLimits {
             max_message_bytes: config.max_message_bytes,
             budget_bytes: config.max_request_bytes,
-            receive_timeout: config.receive_timeout,
+            rate_window: config.receive_timeout,
         },
         tls: config.tls.as_ref(),
         calls: &device.calls,

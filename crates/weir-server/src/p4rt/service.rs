@@ -10,9 +10,9 @@ use super::arbitration::{self, Arbitration, StreamId};
 use super::config::Config;
 use super::digest::Digests;
 use super::refusal::Refusal;
+use crate::admission::{BudgetPermit, run_then_release};
 use crate::dataplane::DataPlane;
 use crate::device::{Device, lock};
-use crate::receiving::{BudgetPermit, holding};
 use crate::tasks::run_detached;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +136,7 @@ impl Service for P4Runtime {
         let limit = writing::error_limit(&self.shared.config, request.metadata());
         let held = BudgetPermit::from_extensions(request.extensions());
         let work = writing::write(Arc::clone(&self.shared), request.into_inner(), limit);
-        let task = run_detached(holding(held, work));
+        let task = run_detached(run_then_release(held, work));
         task.await.map(Response::new)
     }
 
@@ -158,7 +158,7 @@ impl Service for P4Runtime {
         // loaded.
         let (cancellation, _while_client_waits) = Cancellation::new();
         let work = pipeline::set(Arc::clone(&self.shared), request.into_inner(), cancellation);
-        let task = run_detached(holding(held, work));
+        let task = run_detached(run_then_release(held, work));
         task.await
             .map(|()| Response::new(pb::SetForwardingPipelineConfigResponse {}))
     }

@@ -90,7 +90,7 @@ impl Names {
     fn free(&mut self, width: u32) -> Result<Bits, Refusal> {
         let used = self.values.len();
         if used >= MAX_NAMES || (width < 64 && used as u64 >= 1 << width) {
-            return Err(Refusal::full("all values of the type have names already"));
+            return Err(Refusal::exhausted("all values of the type have names already"));
         }
         loop {
             let value = Bits::ones(width).sub(&Bits::new(width, self.given.into()));

@@ -4,45 +4,45 @@
 //! Numbers that are not of a record are skipped, since a head may be stale.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{SLOTS, each_bit};
 use crate::fast::head;
 use crate::fast::mem::{AllocatedNumbers, Directory};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, each_bit};
 use std::sync::atomic::Ordering;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, has_simd};
+use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, has_avx512_vbmi};
 
 /// Hits of a vector: the heads with record numbers, and the packets' lengths in bytes, of the slots
 /// in `slots`.
 #[derive(Clone, Copy)]
 pub(super) struct Hits<'a> {
     /// Heads of results, by slot, with record numbers in place of handles.
-    pub(super) heads: &'a [u64; SLOTS],
+    pub(super) heads: &'a [u64; VECTOR_SLOTS],
     /// Lengths of packets in bytes, by slot.
-    pub(super) bytes: &'a [u64; SLOTS],
+    pub(super) bytes: &'a [u64; VECTOR_SLOTS],
     /// The slots to count.
     pub(super) slots: u64,
 }
 
 impl Directory {
-    /// Counts hits in two words of the hit records, from word `at` on: packets, bytes. Numbers that
-    /// were not allocated are skipped.
+    /// Counts hits in two words of the hit records, from word `first_word` on: packets, bytes.
+    /// Numbers that were not allocated are skipped.
     #[inline]
     pub(super) unsafe fn count(&self, allocated: &AllocatedNumbers, first_word: usize, hits: Hits<'_>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if has_simd() {
+        if has_avx512_vbmi() {
             // SAFETY: the processor has these features; the rest is the caller's promise.
             return unsafe { self.count_simd(allocated, first_word, hits) };
         }
         each_bit(hits.slots, |slot, _| {
-            let number = head::handle(hits.heads[slot % SLOTS]);
+            let number = head::handle(hits.heads[slot % VECTOR_SLOTS]);
             if allocated.contains(number) {
                 // SAFETY: it is a record's; the rest is the caller's promise.
                 unsafe {
                     add(
                         self.record(number).as_ptr().addr(),
                         first_word,
-                        hits.bytes[slot % SLOTS],
+                        hits.bytes[slot % VECTOR_SLOTS],
                     )
                 };
             }
@@ -59,14 +59,17 @@ impl Directory {
             _mm512_set1_epi64(allocated.ordinary.start.into()),
             _mm512_set1_epi64(allocated.ordinary.end.into()),
         );
-        // Numbers in pages: the bits from `first` upwards mark the chunk of pages, and one bit
-        // below says whether the number is a record's or lies on slots.
-        let (in_pages, chunk, record) = match allocated.in_pages {
-            Some(pages) => (u8::MAX, pages.first, pages.unit / 2),
+        // Numbers in pages: the bits from the first one's upwards mark the chunk of pages, and one
+        // bit below says whether the number is a record's or lies on slots.
+        let (pages_mask, first_page_number, record_bit) = match allocated.in_pages {
+            Some(pages) => (u8::MAX, pages.first, pages.stripe / 2),
             None => (0, 0, 0),
         };
-        let chunk_bits = _mm512_set1_epi64((!chunk.wrapping_sub(1)).into());
-        let (chunk, record) = (_mm512_set1_epi64(chunk.into()), _mm512_set1_epi64(record.into()));
+        let chunk_bits = _mm512_set1_epi64((!first_page_number.wrapping_sub(1)).into());
+        let (first_page_number, record_bit) = (
+            _mm512_set1_epi64(first_page_number.into()),
+            _mm512_set1_epi64(record_bit.into()),
+        );
         let mut records = SlotWords::new();
         let mut counted = 0;
         for (group, heads) in hits.heads.as_chunks::<LANES>().0.iter().enumerate() {
@@ -74,9 +77,9 @@ impl Directory {
             let heads = unsafe { _mm512_loadu_epi64(heads.as_ptr().cast()) };
             let numbers = _mm512_and_si512(heads, _mm512_set1_epi64(u32::MAX.into()));
             let known = _mm512_cmpge_epu64_mask(numbers, first) & _mm512_cmplt_epu64_mask(numbers, end);
-            let is_of_pages = _mm512_cmpeq_epi64_mask(_mm512_and_si512(numbers, chunk_bits), chunk);
-            let is_record = _mm512_test_epi64_mask(numbers, record);
-            let is_of_pages = in_pages & is_of_pages;
+            let is_of_pages = _mm512_cmpeq_epi64_mask(_mm512_and_si512(numbers, chunk_bits), first_page_number);
+            let is_record = _mm512_test_epi64_mask(numbers, record_bit);
+            let is_of_pages = pages_mask & is_of_pages;
             // Ordinary numbers may continue behind those of pages.
             let known = known & !is_of_pages | is_of_pages & is_record;
             counted |= u64::from(known & group_mask(hits.slots, group)) << (LANES * group);
@@ -95,7 +98,13 @@ impl Directory {
         each_bit(counted, |slot, _| {
             // SAFETY: these are records, of slots that were counted above; the rest is the caller's
             // promise.
-            unsafe { add(records.0[slot % SLOTS] as usize, first_word, hits.bytes[slot % SLOTS]) };
+            unsafe {
+                add(
+                    records.0[slot % VECTOR_SLOTS] as usize,
+                    first_word,
+                    hits.bytes[slot % VECTOR_SLOTS],
+                )
+            };
         });
     }
 }

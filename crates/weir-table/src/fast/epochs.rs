@@ -108,18 +108,18 @@ impl Epochs {
     }
 
     /// Begins a new epoch after something was unlinked; returns its number. The unlinked memory can
-    /// be freed when [`Epochs::passed`] gives this number or more.
+    /// be freed when [`Epochs::safe_epoch`] gives this number or more.
     pub(crate) fn advance(&self) -> u64 {
         self.global.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// The epoch up to which everything can be freed.
-    pub(crate) fn passed(&self) -> u64 {
-        self.passed_locked(&self.lock())
+    /// The newest epoch that all readers have passed: what was retired up to it can be freed.
+    pub(crate) fn safe_epoch(&self) -> u64 {
+        self.safe_epoch_locked(&self.lock())
     }
 
-    /// [`Epochs::passed`] with the lock held.
-    fn passed_locked(&self, inner: &Inner) -> u64 {
+    /// [`Epochs::safe_epoch`] with the lock held.
+    fn safe_epoch_locked(&self, inner: &Inner) -> u64 {
         let now = self.global.load(Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if self.guests.0.load(Ordering::SeqCst) != 0 {
@@ -153,9 +153,9 @@ impl Epochs {
         if inner.limbo.is_empty() {
             return Vec::new();
         }
-        let passed = self.passed_locked(inner);
+        let safe_epoch = self.safe_epoch_locked(inner);
         let mut free = Vec::new();
-        while inner.limbo.front().is_some_and(|(epoch, _)| *epoch <= passed) {
+        while inner.limbo.front().is_some_and(|(epoch, _)| *epoch <= safe_epoch) {
             free.extend(inner.limbo.pop_front().map(|(_, garbage)| garbage));
         }
         free

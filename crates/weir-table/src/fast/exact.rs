@@ -5,11 +5,11 @@
 //! that fails. An update replaces the whole record, so readers never see a torn one.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
-use crate::fast::buckets::Buckets;
+use crate::fast::cuckoo_index::CuckooIndex;
 use crate::fast::hash::Seed;
 use crate::fast::mem::{Arena, Directory, prefetch};
 use crate::fast::rule::Rule;
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit, ones};
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ const PREFETCH_MIN_BYTES: usize = 128 << 10;
 /// Readers' view.
 #[derive(Debug)]
 pub(super) struct ExactView {
-    buckets: Arc<Buckets>,
+    buckets: Arc<CuckooIndex>,
     seed: Seed,
     /// The first key word of a record.
     first_key_word: usize,
@@ -30,89 +30,90 @@ pub(super) struct ExactView {
     _directory: Arc<Directory>,
 }
 
-/// A word of a record.
+/// Loads a word of a record, in any structure.
 ///
 /// # Safety
 /// The record is alive and has that word.
 #[inline(always)]
-pub(super) unsafe fn word(record: NonNull<AtomicU64>, at: usize) -> u64 {
+pub(super) unsafe fn load_word(record: NonNull<AtomicU64>, at: usize) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { record.add(at).as_ref() }.load(Ordering::Relaxed)
 }
 
 impl ExactView {
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        match batch.key_words() {
-            1 => self.lookup_words::<1>(batch),
-            2 => self.lookup_words::<2>(batch),
-            _ => self.lookup_words::<0>(batch),
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        match vector.key_words() {
+            1 => self.lookup_words::<1>(vector),
+            2 => self.lookup_words::<2>(vector),
+            _ => self.lookup_words::<0>(vector),
         }
     }
 
     /// `WORDS`: words of the key, or 0 for any number.
     #[inline(always)]
-    fn lookup_words<const WORDS: usize>(&self, batch: &mut Batch<'_>) -> u64 {
-        let n = if WORDS == 0 { batch.key_words() } else { WORDS };
-        let batch = *batch;
+    fn lookup_words<const WORDS: usize>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        let n = if WORDS == 0 { vector.key_words() } else { WORDS };
+        let vector = *vector;
         let seed = self.seed;
-        let active = batch.active;
+        let active = vector.active;
         // SAFETY: the slot is active, and keys have `n` words.
-        let hash = |slot| seed.hash_words(n, |w| unsafe { batch.key(w, slot) });
+        let hash = |slot| seed.hash_words(n, |w| unsafe { vector.key(w, slot) });
         if self.buckets.bytes() > PREFETCH_MIN_BYTES {
             each_bit(active, |slot, _| self.buckets.prefetch(hash(slot)));
         }
-        let mut records = [batch.default; SLOTS];
-        let tester = self.buckets.tester();
+        let mut records = [vector.default; VECTOR_SLOTS];
+        let first_bucket_probe = self.buckets.first_bucket_probe();
         let (mut has_candidate, mut pending) = (0, 0);
         each_bit(active, |slot, bit| {
-            let candidate = tester.first_candidate(hash(slot));
+            let candidate = first_bucket_probe.first_candidate(hash(slot));
             let some = !candidate.record.is_null();
-            let record = select_unpredictable(some, candidate.record, batch.default.as_ptr());
+            let record = select_unpredictable(some, candidate.record, vector.default.as_ptr());
             // SAFETY: one of them, whichever is not null.
             let record = unsafe { NonNull::new_unchecked(record) };
             prefetch(record.as_ptr());
             has_candidate |= bit & ones(some);
             pending |= bit & ones(!candidate.is_absent);
-            records[slot & (SLOTS - 1)] = record;
+            records[slot & (VECTOR_SLOTS - 1)] = record;
         });
         let mut hits = 0;
         each_bit(active, |slot, bit| {
-            let record = records[slot & (SLOTS - 1)];
+            let record = records[slot & (VECTOR_SLOTS - 1)];
             let differ = (0..n).fold(0, |d, w| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
                 // from `first_key_word`.
-                d | unsafe { batch.key(w, slot) ^ word(record, self.first_key_word + w) }
+                d | unsafe { vector.key(w, slot) ^ load_word(record, self.first_key_word + w) }
             });
             let hit = (differ == 0) & (has_candidate & bit != 0);
-            let record = select_unpredictable(hit, record, batch.default);
-            records[slot & (SLOTS - 1)] = record;
+            let record = select_unpredictable(hit, record, vector.default);
+            records[slot & (VECTOR_SLOTS - 1)] = record;
             hits |= bit & ones(hit);
             // SAFETY: the slot is active; the record is one of the buckets' or the default, which
             // have the words of a result.
-            unsafe { batch.write_result(slot, record) };
+            unsafe { vector.write_result(slot, record) };
         });
         each_bit(pending & !hits, |slot, bit| {
             let found = self.buckets.find(hash(slot), |record| {
                 // SAFETY: the slot is active, and keys have `n` words; the record is one of the
                 // buckets' or the default, which have the table's record layout with `n` key words
                 // from `first_key_word`.
-                (0..n).all(|w| unsafe { batch.key(w, slot) == word(record, self.first_key_word + w) })
+                (0..n).all(|w| unsafe { vector.key(w, slot) == load_word(record, self.first_key_word + w) })
             });
             if let Some(record) = found {
                 hits |= bit;
-                records[slot & (SLOTS - 1)] = record;
+                records[slot & (VECTOR_SLOTS - 1)] = record;
                 // SAFETY: the slot is active; the record is one of the buckets' or the default,
                 // which have the words of a result.
-                unsafe { batch.write_result(slot, record) };
+                unsafe { vector.write_result(slot, record) };
             }
         });
-        if let Some(stamp_word) = batch.stamp {
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(hits, |slot, _| {
                 // SAFETY: the slot hit, so the record is one of the buckets', which have the
                 // table's record layout and so a word for the last hit.
-                unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
+                unsafe { records[slot & (VECTOR_SLOTS - 1)].add(stamp_word).as_ref() }
+                    .store(vector.now, Ordering::Relaxed);
             });
         }
         hits
@@ -122,20 +123,20 @@ impl ExactView {
 /// The writer's side.
 #[derive(Debug)]
 pub(super) struct Exact {
-    buckets: Arc<Buckets>,
+    buckets: Arc<CuckooIndex>,
     seed: Seed,
     entries: usize,
     /// Record numbers by handle, with `idle_timeout`.
-    handles: Option<FxHashMap<u32, u32>>,
+    number_by_handle: Option<FxHashMap<u32, u32>>,
 }
 
 impl Exact {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
         Exact {
-            buckets: Arc::new(Buckets::new(expected)),
+            buckets: Arc::new(CuckooIndex::new(expected)),
             seed: Seed::random(),
             entries: 0,
-            handles: stamps.then(FxHashMap::default),
+            number_by_handle: stamps.then(FxHashMap::default),
         }
     }
 
@@ -144,11 +145,11 @@ impl Exact {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.buckets.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 9)
+        self.buckets.bytes() + self.number_by_handle.as_ref().map_or(0, |h| h.capacity() * 9)
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
-        let number = *self.handles.as_ref()?.get(&handle)?;
+        let number = *self.number_by_handle.as_ref()?.get(&handle)?;
         Some(arena.stamp(arena.get(number)))
     }
 
@@ -156,7 +157,7 @@ impl Exact {
         ExactView {
             buckets: Arc::clone(&self.buckets),
             seed: self.seed,
-            first_key_word: arena.layout().key,
+            first_key_word: arena.layout().key_offset,
             _directory: Arc::clone(arena.directory()),
         }
     }
@@ -164,10 +165,10 @@ impl Exact {
     /// The hash of a key, and its record if it is there.
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
         let hash = self.seed.hash_words(key.len(), |w| key[w]);
-        let at = arena.layout().key;
+        let at = arena.layout().key_offset;
         let found = self.buckets.find(hash, |record| {
             // SAFETY: records in the buckets are of this arena and have its layout.
-            (0..key.len()).all(|w| unsafe { word(record, at + w) } == key[w])
+            (0..key.len()).all(|w| unsafe { load_word(record, at + w) } == key[w])
         });
         (hash, found)
     }
@@ -178,26 +179,28 @@ impl Exact {
         let n = rule.value.len();
         let (hash, old) = self.find(arena, &rule.value);
         // SAFETY: records in the buckets are of this arena and have its layout.
-        let old_stamp = old.zip(layout.stamp).map_or(0, |(r, at)| unsafe { word(r, at) });
+        let old_stamp = old
+            .zip(layout.stamp_word)
+            .map_or(0, |(r, at)| unsafe { load_word(r, at) });
         let Some(rec) = arena.record(result, &rule.value, stamp.max(old_stamp)) else {
             return false;
         };
-        arena.set(rec, layout.extra, u64::from(rec.index));
-        if let Some(handles) = &mut self.handles {
-            handles.insert(rule.handle, rec.index);
+        arena.set(rec, layout.extra_offset, u64::from(rec.number));
+        if let Some(number_by_handle) = &mut self.number_by_handle {
+            number_by_handle.insert(rule.handle, rec.number);
         }
         if let Some(old) = old {
             self.buckets.replace(hash, old, rec.words);
             // SAFETY: the record was in the buckets, so it is of this arena and has its layout.
-            arena.retire(arena.get(unsafe { word(old, layout.extra) } as u32));
+            arena.retire(arena.get(unsafe { load_word(old, layout.extra_offset) } as u32));
             return false;
         }
         self.entries += 1;
         let seed = self.seed;
         // SAFETY: records in the buckets are of this arena and have its layout, with `n` key words
-        // from `layout.key`.
-        let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { word(r, layout.key + w) });
-        Buckets::insert(&mut self.buckets, self.entries, hash, rec.words, hash_of)
+        // from `layout.key_offset`.
+        let hash_of = |r: NonNull<AtomicU64>| seed.hash_words(n, |w| unsafe { load_word(r, layout.key_offset + w) });
+        CuckooIndex::insert(&mut self.buckets, self.entries, hash, rec.words, hash_of)
     }
 
     /// Removes an entry. Readers see that at once.
@@ -206,13 +209,13 @@ impl Exact {
             return;
         };
         // SAFETY: records in the buckets are of this arena and have its layout.
-        let (head, number) = unsafe { (word(old, 0), word(old, arena.layout().extra) as u32) };
+        let (head, number) = unsafe { (load_word(old, 0), load_word(old, arena.layout().extra_offset) as u32) };
         if head as u32 != rule.handle {
             return;
         }
         self.buckets.remove(hash, old);
-        if let Some(handles) = &mut self.handles {
-            handles.remove(&rule.handle);
+        if let Some(number_by_handle) = &mut self.number_by_handle {
+            number_by_handle.remove(&rule.handle);
         }
         self.entries -= 1;
         arena.retire(arena.get(number));

@@ -99,7 +99,8 @@ struct Packer {
 }
 
 impl Packer {
-    /// The place of the next field, of `width` bits. Fields of up to 64 bits do not straddle words.
+    /// The position of the next field, of `width` bits. Fields of up to 64 bits do not straddle
+    /// words.
     fn next_slot(&mut self, width: u32) -> FieldSlot {
         if width > 0 && self.bit + width > 64 && self.bit > 0 {
             self.word += 1;
@@ -182,7 +183,7 @@ impl ResultLayout {
     /// The layout for the actions of this table.
     #[must_use]
     pub fn new(spec: &TableSpec) -> Self {
-        let place_all = |first: Packer| -> (usize, Vec<Vec<FieldSlot>>) {
+        let pack_all = |first: Packer| -> (usize, Vec<Vec<FieldSlot>>) {
             let mut words = 1;
             let actions = spec.actions.iter().map(|a| {
                 let mut packer = Packer { ..first };
@@ -208,7 +209,7 @@ impl ResultLayout {
             ),
             false => (Packer { word: 1, bit: 0 }, head::DATA_END - head::ACTION_SHIFT),
         };
-        let (words, actions) = place_all(first);
+        let (words, actions) = pack_all(first);
         ResultLayout {
             words,
             actions,

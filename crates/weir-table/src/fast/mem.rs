@@ -50,7 +50,7 @@ pub(super) struct Record {
     /// The first word.
     pub(super) words: NonNull<AtomicU64>,
     /// Its number in the arena, never 0.
-    pub(super) index: u32,
+    pub(super) number: u32,
 }
 
 // SAFETY: it is a pointer to atomics. The arena's contract says when it may be followed.
@@ -60,13 +60,13 @@ unsafe impl Send for Record {}
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordLayout {
     /// Words of the result, which come first.
-    pub(super) result: usize,
+    pub(super) result_words: usize,
     /// The word with the time of the last hit, with `idle_timeout`.
-    pub(super) stamp: Option<usize>,
+    pub(super) stamp_word: Option<usize>,
     /// The first key word, if the key is stored.
-    pub(super) key: usize,
+    pub(super) key_offset: usize,
     /// The first of the words that a structure adds.
-    pub(super) extra: usize,
+    pub(super) extra_offset: usize,
     /// The first of two words that count hits (packets, bytes), in tables with counts.
     pub(super) counts: Option<usize>,
     /// Total number of words.
@@ -74,15 +74,15 @@ pub(super) struct RecordLayout {
 }
 
 impl RecordLayout {
-    pub(super) fn new(result: usize, stamp: bool, key: usize, extra: usize) -> Self {
-        let after = result + usize::from(stamp);
+    pub(super) fn new(result_words: usize, has_stamps: bool, key_words: usize, extra_words: usize) -> Self {
+        let key_offset = result_words + usize::from(has_stamps);
         RecordLayout {
-            result,
-            stamp: stamp.then_some(result),
-            key: after,
-            extra: after + key,
+            result_words,
+            stamp_word: has_stamps.then_some(result_words),
+            key_offset,
+            extra_offset: key_offset + key_words,
             counts: None,
-            words: after + key + extra,
+            words: key_offset + key_words + extra_words,
         }
     }
 
@@ -127,13 +127,13 @@ pub(super) struct Directory {
 impl Directory {
     /// The first word of a record.
     #[inline(always)]
-    pub(super) unsafe fn record(&self, index: u32) -> NonNull<AtomicU64> {
+    pub(super) unsafe fn record(&self, number: u32) -> NonNull<AtomicU64> {
         // SAFETY: it is not 0, as 0 was not given out.
-        let leading_zeros = unsafe { NonZeroU32::new_unchecked(index) }.leading_zeros() as usize;
+        let leading_zeros = unsafe { NonZeroU32::new_unchecked(number) }.leading_zeros() as usize;
         // SAFETY: a number has 32 bits.
         let start = unsafe { self.bases.get_unchecked(leading_zeros) }.load(Ordering::Acquire);
         // SAFETY: the number was given out, so its chunk is there and holds it.
-        unsafe { NonNull::new_unchecked(start.wrapping_add(index as usize * self.stride)) }
+        unsafe { NonNull::new_unchecked(start.wrapping_add(number as usize * self.stride)) }
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -154,15 +154,15 @@ impl Directory {
     }
 
     /// Allocates the chunk of a number, unless it exists.
-    fn ensure_chunk(&self, index: u32) {
-        let highest = index.ilog2();
+    fn ensure_chunk(&self, number: u32) {
+        let highest = number.ilog2();
         self.chunks[(highest - FIRST_CHUNK_LOG2) as usize].get_or_init(|| {
             let first = 1_usize << highest;
             let chunk: Zeroed<AtomicU64> = Zeroed::new(first * self.stride);
             // SIMD lookups hold addresses as integers.
             chunk.start().as_ptr().expose_provenance();
             let start = chunk.start().as_ptr().wrapping_sub(first * self.stride);
-            self.bases[index.leading_zeros() as usize].store(start, Ordering::Release);
+            self.bases[number.leading_zeros() as usize].store(start, Ordering::Release);
             chunk
         });
     }
@@ -209,9 +209,9 @@ impl Recycler {
         self.flush_except(|_| false);
     }
 
-    /// The same. Free numbers for which `is_taken` returns true are not kept here: the caller has
-    /// taken them back.
-    fn flush_except(&mut self, mut is_taken: impl FnMut(u32) -> bool) {
+    /// The same. `reclaim` is called with each number that is free now. If it returns true, the
+    /// caller has taken the number back, and it is not kept here.
+    fn flush_except(&mut self, mut reclaim: impl FnMut(u32) -> bool) {
         if !self.pending.is_empty() {
             self.limbo
                 .push_back((self.epochs.advance(), std::mem::take(&mut self.pending)));
@@ -219,11 +219,10 @@ impl Recycler {
         if self.limbo.is_empty() {
             return;
         }
-        let passed = self.epochs.passed();
-        while self.limbo.front().is_some_and(|(epoch, _)| *epoch <= passed) {
+        let safe_epoch = self.epochs.safe_epoch();
+        while self.limbo.front().is_some_and(|(epoch, _)| *epoch <= safe_epoch) {
             if let Some((_, numbers)) = self.limbo.pop_front() {
-                self.free
-                    .extend(numbers.into_iter().filter(|number| !is_taken(*number)));
+                self.free.extend(numbers.into_iter().filter(|number| !reclaim(*number)));
             }
         }
     }
@@ -301,19 +300,19 @@ impl Arena {
 
     /// As [`Arena::allocate`], near a slot if there are pages and that page has a free record.
     fn allocate_near(&mut self, slot: u32) -> Option<Record> {
-        let Some(index) = self.pages.as_mut().and_then(|pages| pages.allocate(slot)) else {
+        let Some(number) = self.pages.as_mut().and_then(|pages| pages.allocate(slot)) else {
             return self.allocate();
         };
         // SAFETY: it lies in the chunk of pages, which was made with them.
-        let words = unsafe { self.directory.record(index) };
-        Some(Record { words, index })
+        let words = unsafe { self.directory.record(number) };
+        Some(Record { words, number })
     }
 
     /// The index of the record with this number among all records in pages, and their count; `None`
     /// if it is not in pages.
     pub(super) fn index_in_pages(&self, number: u32) -> Option<(usize, usize)> {
         let numbers = self.pages.as_ref()?.numbers();
-        let place = || (numbers.record(number) as usize, numbers.record_count());
+        let place = || (numbers.record_index(number) as usize, numbers.record_count());
         numbers.contains(number).then(place)
     }
 
@@ -344,8 +343,8 @@ impl Arena {
 
     /// A record that no reader knows, with stale words in it. `None`: 2^31 are in use.
     pub(super) fn allocate(&mut self) -> Option<Record> {
-        let index = match self.recycler.pop() {
-            Some(index) => index,
+        let number = match self.recycler.pop() {
+            Some(number) => number,
             None => {
                 // The numbers of records in pages are skipped.
                 if let Some(pages) = &self.pages
@@ -353,18 +352,18 @@ impl Arena {
                 {
                     self.next *= 2;
                 }
-                let index = self.next;
-                if index >> 31 != 0 {
+                let number = self.next;
+                if number >> 31 != 0 {
                     return None;
                 }
                 self.next += 1;
-                self.directory.ensure_chunk(index);
-                index
+                self.directory.ensure_chunk(number);
+                number
             }
         };
         // SAFETY: this number is given out now.
-        let words = unsafe { self.directory.record(index) };
-        Some(Record { words, index })
+        let words = unsafe { self.directory.record(number) };
+        Some(Record { words, number })
     }
 
     /// A record with a result, a key and a stamp.
@@ -385,14 +384,14 @@ impl Arena {
     /// Writes result, stamp and key into a record that is not published.
     fn fill(&self, rec: Record, result: &[u64], key: &[u64], stamp: u64) {
         let layout = self.layout;
-        for (i, word) in result.iter().take(layout.result).enumerate() {
+        for (i, word) in result.iter().take(layout.result_words).enumerate() {
             self.set(rec, i, *word);
         }
-        if let Some(stamp_word) = layout.stamp {
+        if let Some(stamp_word) = layout.stamp_word {
             self.set(rec, stamp_word, stamp);
         }
-        for (i, word) in key.iter().take(layout.extra - layout.key).enumerate() {
-            self.set(rec, layout.key + i, *word);
+        for (i, word) in key.iter().take(layout.extra_offset - layout.key_offset).enumerate() {
+            self.set(rec, layout.key_offset + i, *word);
         }
     }
 
@@ -411,7 +410,7 @@ impl Arena {
     /// The time of the last hit of a record; 0 without stamps.
     pub(super) fn stamp(&self, rec: Record) -> u64 {
         self.layout
-            .stamp
+            .stamp_word
             .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
     }
 
@@ -449,15 +448,15 @@ impl Arena {
     /// The record was unlinked from the structure. It can be reused when readers have passed the
     /// next [`Arena::flush`].
     pub(super) fn retire(&mut self, rec: Record) {
-        self.recycler.retire(rec.index);
+        self.recycler.retire(rec.number);
     }
 
     /// The record with this number.
-    pub(super) fn get(&self, index: u32) -> Record {
-        assert!(self.allocated().contains(index));
+    pub(super) fn get(&self, number: u32) -> Record {
+        assert!(self.allocated().contains(number));
         // SAFETY: the number was allocated, or is a record's in pages, whose chunk exists.
-        let words = unsafe { self.directory.record(index) };
-        Record { words, index }
+        let words = unsafe { self.directory.record(number) };
+        Record { words, number }
     }
 
     /// Call it after readers can no longer find the retired records.
@@ -480,25 +479,25 @@ mod tests {
         for words in [1, 2, 4, 8] {
             let epochs = Arc::new(Epochs::new());
             let mut arena = Arena::new(RecordLayout::new(words, false, 0, 0), Arc::clone(&epochs));
-            let ordinary = arena.record_near(0, &[7], 0).map(|rec| rec.index);
+            let ordinary = arena.record_near(0, &[7], 0).map(|rec| rec.number);
             assert_eq!(ordinary, Some(1 << FIRST_CHUNK_LOG2), "there are no pages yet");
             arena.allocate_pages();
             let (slots, run) = arena.slots().expect("records of up to a line are beside slots");
             let start = slots.as_ptr().addr();
-            // Half of each unit is slots; slot 5000 lies in another unit than slot 0.
-            let unit = 2 * run * size_of::<AtomicU32>();
-            let of_page = 4096 / unit * (unit / 2) / (8 * words);
+            // Half of each stripe is slots; slot 5000 lies in another stripe than slot 0.
+            let stripe = 2 * run * size_of::<AtomicU32>();
+            let of_page = 4096 / stripe * (stripe / 2) / (8 * words);
             let all: Vec<Record> = (0..of_page).filter_map(|_| arena.record_near(5000, &[3], 0)).collect();
             let places: Vec<usize> = all.iter().map(|rec| rec.words.as_ptr().addr() - start).collect();
-            let first = 5000 / run * unit;
-            assert_eq!(places[0], first + unit / 2, "{words}");
+            let first = 5000 / run * stripe;
+            assert_eq!(places[0], first + stripe / 2, "{words}");
             for (i, place) in places.iter().enumerate() {
                 assert_eq!(place / 4096, first / 4096, "it is in the slot's page");
-                assert!(place % unit >= unit / 2, "it is not where slots are");
+                assert!(place % stripe >= stripe / 2, "it is not where slots are");
                 assert!(!places[..i].contains(place));
             }
             let behind = arena.record_near(5000, &[3], 0).expect("there is memory");
-            assert_eq!(behind.index, (1 << FIRST_CHUNK_LOG2) + 1, "the page is full");
+            assert_eq!(behind.number, (1 << FIRST_CHUNK_LOG2) + 1, "the page is full");
             let again = all[of_page / 2];
             arena.retire(again);
             arena.flush();
@@ -530,9 +529,9 @@ mod tests {
         let mut arena = Arena::new(layout, Arc::new(Epochs::new()));
         arena.allocate_pages();
         let first = arena.pages.as_ref().map_or(0, |pages| pages.numbers().first);
-        while beyond_pages && arena.allocate().is_some_and(|rec| rec.index < 2 * first) {}
+        while beyond_pages && arena.allocate().is_some_and(|rec| rec.number < 2 * first) {}
         assert_eq!(arena.allocated().ordinary.contains(&first), beyond_pages);
-        let record = arena.record_near(9, &[1, 2], 0).expect("there is memory").index;
+        let record = arena.record_near(9, &[1, 2], 0).expect("there is memory").number;
         arena.set_counted(record, HitCount::default());
         // The number before it lies on slots, and so does the first.
         let mut heads = [0; 64];
@@ -560,14 +559,14 @@ mod tests {
             assert_eq!(arena.word(*rec, 3).load(Ordering::Relaxed), i as u64);
             assert_eq!(arena.stamp(*rec), 9);
             // SAFETY: given out above.
-            assert_eq!(unsafe { arena.directory().record(rec.index) }, rec.words);
+            assert_eq!(unsafe { arena.directory().record(rec.number) }, rec.words);
         }
         let mut reader = epochs.reader();
         arena.retire(recs[5]);
         arena.flush();
-        assert_ne!(arena.allocate().map(|r| r.index), Some(recs[5].index));
+        assert_ne!(arena.allocate().map(|r| r.number), Some(recs[5].number));
         reader.quiescent();
         arena.flush();
-        assert_eq!(arena.allocate().map(|r| r.index), Some(recs[5].index));
+        assert_eq!(arena.allocate().map(|r| r.number), Some(recs[5].number));
     }
 }

@@ -11,8 +11,9 @@
 //! | keys | structure | bytes |
 //! |---|---|---|
 //! | none | nothing | 0 |
-//! | exact, up to 12 bits in all; up to 16 and more than one word of data | an array of pointers to records, indexed by the key | record + 8 per possible key |
-//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, with `idle_timeout` 19–30; the writer's 80, 110 with it |
+//! | exact, up to 12 bits in all | an array of pointers to records, indexed by the key | record + 8 per possible key |
+//! | exact, 13 to 16 bits in all, with more than one word of data | the same | the same |
+//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, and 80 of the writer; with `idle_timeout` 19–30, and 110 of the writer |
 //! | the same, more | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cuckoo buckets of one cache line: four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cuckoo buckets of one cache line: two slots with key and result | 51–103; up to 128 entries 64 KB at most |
@@ -35,21 +36,20 @@
 //! hits, and the clock.
 #![deny(unsafe_code)]
 
-mod batch;
-mod buckets;
 mod count;
-mod cuckoo;
-mod direct;
+mod cuckoo_index;
+mod cuckoo_path;
+mod direct_index;
 mod displacement;
 mod epochs;
 mod exact;
 mod hash;
 mod inline;
 mod layout;
+#[cfg(all(loom, test))]
+mod loom_tests;
 mod lpm;
 mod mem;
-#[cfg(all(loom, test))]
-mod models;
 mod packed;
 mod packing;
 mod pages;
@@ -64,21 +64,22 @@ mod structure;
 mod table;
 mod tuple_order;
 mod tuple_space;
+mod vector_lookup;
 mod zeroed;
 
-pub use batch::PrefetchQueue;
 pub use epochs::{Epochs, Guard, Reader};
 pub use layout::{FieldSlot, KeyLayout, ResultLayout};
 pub use pending::PendingLookup;
 pub use table::{
     FastTable, HitCount, ResultArray, SlotAddressing, TableLayout, TableView, UpdateBatch, is_array, slot_shift,
 };
+pub use vector_lookup::PrefetchQueue;
 
 pub(crate) use mem::prefetch;
 
 /// The granularity of last hits, in nanoseconds: about a millisecond. An entry that is hit all the
 /// time is so not written all the time. Some structures are more exact.
-pub const LAST_HIT_STEP_NS: u64 = 1 << 20;
+pub const LAST_HIT_TICK_NS: u64 = 1 << 20;
 
 /// The first word of a result, the *head*. Bits 0..32 are the entry's handle or, [with
 /// counts](FastTable::with_counts), a record number; 0 is a miss. From bit 32 to 48 lies the
@@ -92,7 +93,7 @@ pub mod head {
     pub const INDIRECT: u64 = 1 << 49;
     /// The lowest bit of the action's index.
     pub const ACTION_SHIFT: u32 = 32;
-    /// The bit behind action and data.
+    /// The bit after those of action and data.
     pub(crate) const DATA_END: u32 = 48;
 
     /// The entry handle, 0 for a miss.

@@ -3,18 +3,18 @@
 //! A 64-bit slot is an entry: the key in the upper bits, below it action and data, and bit 0, which
 //! is set. Free slots are 0. So an entry has no handle that readers could see.
 //!
-//! Last hits have 32 bits each, in steps of [`LAST_HIT_STEP_NS`]. Their upper bits are those of the
+//! Last hits have 32 bits each, in ticks of [`LAST_HIT_TICK_NS`]. Their upper bits are those of the
 //! newest time that a lookup or an entry had: a last hit is the latest time up to that one with the
 //! same lower bits. For entries that were not hit for 52 days the result is wrong, and too recent.
 
-use crate::fast::LAST_HIT_STEP_NS;
+use crate::fast::LAST_HIT_TICK_NS;
 use crate::fast::head::{self, HIT};
 use crate::fast::layout::ResultLayout;
 use crate::spec::{Implementation, TableSpec};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use weir_ir::MatchKind;
 
-/// The layout of a slot.
+/// The layout of an entry that is packed into a 64-bit slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packing {
     /// The lowest bit of the key.
@@ -36,7 +36,7 @@ impl Packing {
         fits.then_some(Packing { shift: result_bits + 1 })
     }
 
-    /// A key's slot, apart from the result bits.
+    /// A key's packed entry, apart from the result bits.
     #[inline(always)]
     pub(super) fn needle(self, key: u64) -> u64 {
         key << self.shift | 1
@@ -48,38 +48,38 @@ impl Packing {
         !0 << self.shift | 1
     }
 
-    /// The key of a slot.
-    pub(super) fn key(self, slot: u64) -> u64 {
-        slot >> self.shift
+    /// The key of a packed entry.
+    pub(super) fn key(self, entry: u64) -> u64 {
+        entry >> self.shift
     }
 
-    /// The slot of a key whose result begins with the word `head`.
+    /// The entry of a key whose result begins with the word `head`.
     pub(super) fn pack(self, key: u64, head: u64) -> u64 {
         self.needle(key) | (head >> head::ACTION_SHIFT << 1) & !self.significant()
     }
 
-    /// The first word of the result.
+    /// The first word of an entry's result.
     #[inline(always)]
-    pub(super) fn head(self, slot: u64) -> u64 {
-        (slot & !self.significant()) << (head::ACTION_SHIFT - 1) | HIT
+    pub(super) fn head(self, entry: u64) -> u64 {
+        (entry & !self.significant()) << (head::ACTION_SHIFT - 1) | HIT
     }
 }
 
-/// The step of a time.
-pub(super) fn step(ns: u64) -> u64 {
-    ns / LAST_HIT_STEP_NS
+/// The tick of a time.
+pub(super) fn tick(ns: u64) -> u64 {
+    ns / LAST_HIT_TICK_NS
 }
 
-/// The newest time seen, in steps.
+/// The newest time seen, in ticks.
 #[derive(Debug, Default)]
 pub(super) struct Newest(AtomicU64);
 
 impl Newest {
-    /// Observes a time, in steps.
+    /// Observes a time, in ticks.
     #[inline(always)]
-    pub(super) fn observe(&self, step: u64) {
-        if self.0.load(Ordering::Relaxed) < step {
-            self.0.fetch_max(step, Ordering::Release);
+    pub(super) fn observe(&self, tick: u64) {
+        if self.0.load(Ordering::Relaxed) < tick {
+            self.0.fetch_max(tick, Ordering::Release);
         }
     }
 
@@ -88,7 +88,7 @@ impl Newest {
         self.0.load(Ordering::Acquire)
     }
 
-    /// The full time of a stamp, in steps.
+    /// The full time of a stamp, in ticks.
     pub(super) fn time(&self, stamp: &AtomicU32) -> u64 {
         let stamp = stamp.load(Ordering::Acquire);
         let newest = self.get();
@@ -96,12 +96,12 @@ impl Newest {
     }
 }
 
-/// Sets an entry's stamp, unless it is this step's already.
+/// Sets an entry's stamp, unless it is this tick's already.
 #[inline(always)]
-pub(super) fn stamp_step(stamp: &AtomicU32, step: u32) {
-    if stamp.load(Ordering::Relaxed) != step {
+pub(super) fn stamp_tick(stamp: &AtomicU32, tick: u32) {
+    if stamp.load(Ordering::Relaxed) != tick {
         // A reader of this stamp also sees a newest time that is not before it.
-        stamp.store(step, Ordering::Release);
+        stamp.store(tick, Ordering::Release);
     }
 }
 

@@ -27,11 +27,12 @@ const LINE_BYTES: usize = 64;
 /// The record numbers that lie in pages, for a given record size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageNumbers {
-    /// The first number. It equals their count: they are one chunk.
+    /// The first number. It equals their count: they are a chunk of the arena, which holds numbers
+    /// from `first` to `2 * first` (see [`Directory`](crate::fast::mem::Directory)).
     pub(super) first: u32,
-    /// Numbers per unit: the first half of each unit is the memory of slots, the second half is
-    /// records.
-    pub(super) unit: u32,
+    /// Numbers per stripe, which is a run of slots and a run of records: the first half of its
+    /// numbers is the memory of slots, the second half is records.
+    pub(super) stripe: u32,
     /// Bytes of a record.
     record_bytes: u32,
 }
@@ -42,7 +43,7 @@ impl PageNumbers {
         let bytes = words * size_of::<AtomicU64>();
         (bytes.is_power_of_two() && bytes <= LINE_BYTES).then(|| PageNumbers {
             first: ((PAGE_BYTES << PAGE_COUNT_LOG2) / bytes) as u32,
-            unit: (LINE_BYTES / bytes).max(2) as u32,
+            stripe: (LINE_BYTES / bytes).max(2) as u32,
             record_bytes: bytes as u32,
         })
     }
@@ -56,7 +57,7 @@ impl PageNumbers {
     /// Whether a number in pages is that of a record.
     #[inline]
     pub(super) fn is_of_record(self, number: u32) -> bool {
-        number & (self.unit / 2) != 0
+        number & (self.stripe / 2) != 0
     }
 
     /// Number of records in pages.
@@ -66,7 +67,7 @@ impl PageNumbers {
 
     /// Length of a run of adjacent slots.
     pub(super) fn run_length(self) -> usize {
-        (self.unit * self.record_bytes) as usize / 2 / size_of::<u32>()
+        (self.stripe * self.record_bytes) as usize / 2 / size_of::<u32>()
     }
 
     /// Records per page.
@@ -76,19 +77,19 @@ impl PageNumbers {
 
     /// The index (counted over records only) of the first record next to a slot.
     fn first_near(self, slot: u32) -> u32 {
-        slot / self.run_length() as u32 * (self.unit / 2)
+        slot / self.run_length() as u32 * (self.stripe / 2)
     }
 
-    /// The number of the record with this index.
-    fn number(self, record: u32) -> u32 {
-        let half = self.unit / 2;
-        self.first + record / half * self.unit + half + record % half
+    /// The number of the record with this index, counted over records only.
+    fn number_of_index(self, index: u32) -> u32 {
+        let half = self.stripe / 2;
+        self.first + index / half * self.stripe + half + index % half
     }
 
     /// The index of the record with this number.
-    pub(super) fn record(self, number: u32) -> u32 {
-        let (at, half) = (number - self.first, self.unit / 2);
-        at / self.unit * half + at % half
+    pub(super) fn record_index(self, number: u32) -> u32 {
+        let (at, half) = (number - self.first, self.stripe / 2);
+        at / self.stripe * half + at % half
     }
 }
 
@@ -131,12 +132,12 @@ impl FreeInPages {
         let (word, free) = all.into_iter().find(|(_, free)| *free != 0)?;
         let bit = free.trailing_zeros();
         self.words[word as usize] &= !(1 << bit);
-        Some(self.numbers.number(word * u64::BITS + bit))
+        Some(self.numbers.number_of_index(word * u64::BITS + bit))
     }
 
     /// Frees the record with this number.
     pub(super) fn free(&mut self, number: u32) {
-        let record = self.numbers.record(number);
+        let record = self.numbers.record_index(number);
         self.words[(record / u64::BITS) as usize] |= 1 << (record % u64::BITS);
     }
 

@@ -1,11 +1,11 @@
 //! A lookup in two parts: the first prefetches the results, the second collects them. Other work is
 //! done in between, while memory is fetched.
 //!
-//! Only the DIR-24-8 lookup with AVX-512 is split so ([`Dir`]). Elsewhere
+//! Only the DIR-24-8 lookup with AVX-512 is split so ([`Dir24_8`]). Elsewhere
 //! [`TableView::begin`](super::TableView::begin) does nothing.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::lpm::{Dir, Located};
+use crate::fast::lpm::{Dir24_8, Located};
 use std::marker::PhantomData;
 
 /// A pending lookup, or none. [`TableView::begin`](super::TableView::begin) located and prefetched
@@ -29,7 +29,7 @@ pub struct PendingLookup<'a> {
     /// The structure that is searched, and the address of the first key. The address tells
     /// lookups of the same table for different keys of a packet apart. `None`: nothing is pending.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    pub(super) source: Option<(&'a Dir, usize)>,
+    pub(super) source: Option<(&'a Dir24_8, usize)>,
     /// Where the results are. Valid only while `source` is set.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) located: Located,

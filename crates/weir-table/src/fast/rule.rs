@@ -26,9 +26,9 @@ pub(super) struct Rule {
     pub(super) rank: RankWords,
 }
 
-/// The match keys of a table: compiles entries to rules.
+/// Compiles entries to rules, by a table's match keys.
 #[derive(Debug, Clone)]
-pub(super) struct Keys {
+pub(super) struct RuleEncoder {
     /// Where each match key lies in the key words, and how it is compared.
     fields: Vec<(FieldSlot, MatchKind)>,
     /// Words of a key.
@@ -37,12 +37,12 @@ pub(super) struct Keys {
     pub(super) ranges: Arc<[FieldSlot]>,
 }
 
-impl Keys {
+impl RuleEncoder {
     pub(super) fn new(spec: &TableSpec, layout: &KeyLayout) -> Self {
         let slots = layout.fields.iter().zip(&spec.keys);
         let fields: Vec<_> = slots.filter_map(|(slot, key)| slot.map(|s| (s, key.kind))).collect();
         let ranges = fields.iter().filter(|(_, k)| *k == MatchKind::Range);
-        Keys {
+        RuleEncoder {
             ranges: ranges.map(|(s, _)| *s).collect(),
             words: layout.words,
             fields,

@@ -2,10 +2,10 @@
 //! immutable, and every change publishes a new one.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::Batch;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Record};
-use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
+use crate::fast::rule::{RankWords, Rule, RuleEncoder, in_bounds};
+use crate::fast::vector_lookup::VectorLookup;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -36,24 +36,24 @@ unsafe impl Sync for ScanView {}
 
 impl ScanView {
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        let (mut hits, batch) = (0, *batch);
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        let (mut hits, vector) = (0, *vector);
         // A loop, not a closure: a closure of this size would not be inlined, and so be compiled
         // without the caller's target features.
-        let mut rest = batch.active;
+        let mut rest = vector.active;
         while rest != 0 {
             let (slot, bit) = (rest.trailing_zeros() as usize, rest & rest.wrapping_neg());
             rest ^= bit;
             // SAFETY: the slot is active; records have the table's record layout.
-            match self.winner(|word| unsafe { batch.key(word, slot) }) {
+            match self.winner(|word| unsafe { vector.key(word, slot) }) {
                 Some(record) => {
                     hits |= bit;
                     // SAFETY: the slot is active, and the rule's record has the table's record
                     // layout.
-                    unsafe { batch.write_hit(slot, record) };
+                    unsafe { vector.write_hit(slot, record) };
                 }
                 // SAFETY: the slot is active, and the default has the words of a result.
-                None => unsafe { batch.write_result(slot, batch.default) },
+                None => unsafe { vector.write_result(slot, vector.default) },
             }
         }
         hits
@@ -77,14 +77,14 @@ impl ScanView {
 /// The writer's side: rules by falling rank.
 #[derive(Debug)]
 pub(super) struct Scan {
-    keys: Keys,
+    encoder: RuleEncoder,
     rules: Vec<(RankWords, Rule, Record)>,
 }
 
 impl Scan {
-    pub(super) fn new(keys: Keys) -> Self {
+    pub(super) fn new(encoder: RuleEncoder) -> Self {
         Scan {
-            keys,
+            encoder,
             rules: Vec::new(),
         }
     }
@@ -94,7 +94,7 @@ impl Scan {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let per_rule = self.keys.words * 4 + self.keys.bound_words() * 2;
+        let per_rule = self.encoder.words * 4 + self.encoder.bound_words() * 2;
         self.rules.len() * (per_rule * 8 + size_of::<(RankWords, Rule, Record)>())
     }
 
@@ -133,12 +133,12 @@ impl Scan {
 
     pub(super) fn view(&self, arena: &Arena) -> ScanView {
         let mut view = ScanView {
-            key_words: self.keys.words,
-            bound_words: self.keys.bound_words(),
-            words: Vec::with_capacity(self.rules.len() * self.keys.words * 2),
+            key_words: self.encoder.words,
+            bound_words: self.encoder.bound_words(),
+            words: Vec::with_capacity(self.rules.len() * self.encoder.words * 2),
             bounds: Vec::new(),
             records: Vec::with_capacity(self.rules.len()),
-            ranges: Arc::clone(&self.keys.ranges),
+            ranges: Arc::clone(&self.encoder.ranges),
             _directory: Arc::clone(arena.directory()),
         };
         for (_, rule, rec) in &self.rules {

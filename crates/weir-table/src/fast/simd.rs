@@ -21,11 +21,11 @@
 //! leave out the SIMD code, and tests hold it to the same results.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS};
 use crate::fast::hash::{SPREAD, Seed};
 use crate::fast::head::{self, HIT};
 use crate::fast::mem::Directory;
 use crate::fast::packing::Packing;
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup};
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
@@ -35,7 +35,7 @@ pub(super) const LANES: usize = 8;
 
 /// Whether the processor has all features that the SIMD functions need.
 #[inline]
-pub(super) fn has_simd() -> bool {
+pub(super) fn has_avx512_vbmi() -> bool {
     // loom's stand-ins for atomic words cannot be loaded as vectors.
     if cfg!(loom) {
         return false;
@@ -60,7 +60,7 @@ pub(super) fn has_simd() -> bool {
 
 /// A word per slot of a vector, loaded and stored eight at a time.
 #[repr(C, align(64))]
-pub(super) struct SlotWords(pub(super) [u64; SLOTS]);
+pub(super) struct SlotWords(pub(super) [u64; VECTOR_SLOTS]);
 
 /// The bits of a slot mask that belong to the group of eight slots from `8 * group` on.
 #[inline(always)]
@@ -68,7 +68,7 @@ pub(super) fn group_mask(slots: u64, group: usize) -> u8 {
     (slots >> (LANES * group)) as u8
 }
 
-impl Batch<'_> {
+impl VectorLookup<'_> {
     /// Word `word` of the keys of the active slots of a group; 0 for others.
     ///
     /// # Safety
@@ -164,7 +164,7 @@ impl PackedSlots {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn write_results(
         &self,
-        batch: Batch<'_>,
+        vector: VectorLookup<'_>,
         group: usize,
         active: u8,
         slots: __m512i,
@@ -174,7 +174,7 @@ impl PackedSlots {
         let results = _mm512_slli_epi64::<{ head::ACTION_SHIFT - 1 }>(_mm512_andnot_si512(self.significant, slots));
         let results = _mm512_or_si512(results, _mm512_set1_epi64(HIT as i64));
         // SAFETY: the caller's promise.
-        unsafe { batch.store_results(0, group, active, _mm512_mask_mov_epi64(self.default, equal, results)) };
+        unsafe { vector.store_results(0, group, active, _mm512_mask_mov_epi64(self.default, equal, results)) };
         equal & active
     }
 }
@@ -226,7 +226,7 @@ impl Default for SlotWords {
 impl SlotWords {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        SlotWords([0; SLOTS])
+        SlotWords([0; VECTOR_SLOTS])
     }
 
     /// The words of a group, read from memory. Without the barrier the compiler would forward the
@@ -266,13 +266,13 @@ impl SlotWords {
 /// In every group with an active slot, all addresses are of results.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn write_results(batch: &Batch<'_>, results: &SlotWords) {
+pub(super) unsafe fn write_results(vector: &VectorLookup<'_>, results: &SlotWords) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (batch.result_words(), batch.active == u64::MAX) {
-            (1, true) => write_result_words::<1, true>(batch, results),
-            (2, true) => write_result_words::<2, true>(batch, results),
-            _ => write_result_words::<0, false>(batch, results),
+        match (vector.result_words(), vector.active == u64::MAX) {
+            (1, true) => write_result_words::<1, true>(vector, results),
+            (2, true) => write_result_words::<2, true>(vector, results),
+            _ => write_result_words::<0, false>(vector, results),
         }
     }
 }
@@ -283,11 +283,11 @@ pub(super) unsafe fn write_results(batch: &Batch<'_>, results: &SlotWords) {
 /// As there.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(batch: &Batch<'_>, results: &SlotWords) {
-    let batch = *batch;
-    let words = if WORDS == 0 { batch.result_words() } else { WORDS };
-    for group in 0..SLOTS / LANES {
-        let active = if ALL { u8::MAX } else { group_mask(batch.active, group) };
+unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(vector: &VectorLookup<'_>, results: &SlotWords) {
+    let vector = *vector;
+    let words = if WORDS == 0 { vector.result_words() } else { WORDS };
+    for group in 0..VECTOR_SLOTS / LANES {
+        let active = if ALL { u8::MAX } else { group_mask(vector.active, group) };
         if active == 0 {
             continue;
         }
@@ -298,10 +298,10 @@ unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(batch: &Batch<
             unsafe {
                 if word + 1 < words {
                     let [first, second] = pairs_at::<0>(&at);
-                    batch.store_results(word, group, active, first);
-                    batch.store_results(word + 1, group, active, second);
+                    vector.store_results(word, group, active, first);
+                    vector.store_results(word + 1, group, active, second);
                 } else {
-                    batch.store_results(word, group, active, words_at(&at));
+                    vector.store_results(word, group, active, words_at(&at));
                 }
             }
         }

@@ -5,26 +5,26 @@
 //! features select one. A new structure needs a variant in each of the three enums.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, PrefetchQueue, is_dense};
-use crate::fast::direct::{self, Direct, DirectView};
+use crate::fast::direct_index::{self, DirectIndex, DirectIndexView};
 use crate::fast::displacement::{self, Displacement, DisplacementView};
 use crate::fast::exact::{Exact, ExactView};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
-use crate::fast::inline::{Compare, Four, Inline, InlineView, Portable, Two};
+use crate::fast::inline::{Compare, FourSlots, Inline, InlineView, Portable, TwoSlots};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::lpm::Ranges;
-use crate::fast::lpm::{Dir, Intervals, Lpm, LpmView};
+use crate::fast::lpm::{Dir24_8, Intervals, Lpm, LpmView};
 use crate::fast::mem::{Arena, RecordLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
-use crate::fast::packed::{Packed, PackedView, Plain, Search, Stamped};
+use crate::fast::packed::{Packed, PackedView, Search, WithStamps, WithoutStamps};
 use crate::fast::packing::Packing;
 use crate::fast::pending::PendingLookup;
-use crate::fast::rule::{Keys, Rule};
+use crate::fast::rule::{Rule, RuleEncoder};
 use crate::fast::scan::{Scan, ScanView};
 use crate::fast::tuple_space::{self, TupleSpace, TupleSpaceView};
+use crate::fast::vector_lookup::{PrefetchQueue, VectorLookup, is_contiguous};
 use crate::spec::TableSpec;
 use std::sync::Arc;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -39,14 +39,14 @@ const MAX_SCANNED: usize = 16;
 pub(super) enum Plan {
     /// No keys: always a miss.
     Nothing,
-    /// Exact keys of this many bits in all.
-    Direct(u32),
-    /// Exact keys of one word, results of one.
-    Dense,
+    /// Exact keys of this many bits in all, which index an array.
+    DirectIndex(u32),
+    /// Exact keys of one word, results of one: both in buckets of four slots.
+    InlineOneWord,
     /// Exact keys and results in one word together, without handles.
     Packed(Packing),
-    /// Exact keys of one word, results of two.
-    Inline,
+    /// Exact keys of one word, results of two: both in buckets of two slots.
+    InlineTwoWords,
     /// Other exact keys.
     Exact,
     /// One LPM key of `width` bits, 1 to 32.
@@ -68,10 +68,10 @@ impl Plan {
             Plan::Nothing
         } else if keys.iter().all(|k| k.kind == MatchKind::Exact) {
             match (key_words, result_words) {
-                _ if bits <= direct::MAX_BITS => Plan::Direct(bits),
-                (1, 1) => Plan::Dense,
-                (1, 2) => Plan::Inline,
-                (1, _) if bits <= direct::MAX_BITS_WITH_RECORDS => Plan::Direct(bits),
+                _ if bits <= direct_index::MAX_BITS => Plan::DirectIndex(bits),
+                (1, 1) => Plan::InlineOneWord,
+                (1, 2) => Plan::InlineTwoWords,
+                (1, _) if bits <= direct_index::MAX_BITS_WITH_RECORDS => Plan::DirectIndex(bits),
                 _ => Plan::Exact,
             }
         } else {
@@ -88,42 +88,45 @@ impl Plan {
     /// The plan for a table that need not give handles.
     pub(super) fn without_handles(spec: &TableSpec, keys: &KeyLayout, results: &ResultLayout) -> Self {
         match Self::new(spec, keys.words, results.words) {
-            Plan::Dense => Packing::new(spec, results).map_or(Plan::Dense, Plan::Packed),
+            Plan::InlineOneWord => Packing::new(spec, results).map_or(Plan::InlineOneWord, Plan::Packed),
             plan => plan,
         }
     }
 
     /// The layout of records.
-    pub(super) fn record(self, keys: &Keys, result_words: usize, stamp: bool) -> RecordLayout {
+    pub(super) fn record(self, encoder: &RuleEncoder, result_words: usize, has_stamps: bool) -> RecordLayout {
         match self {
-            Plan::Nothing | Plan::Dense | Plan::Packed(_) | Plan::Inline | Plan::Lpm { .. } => {
-                RecordLayout::new(result_words, stamp, 0, 0)
+            Plan::Nothing | Plan::InlineOneWord | Plan::Packed(_) | Plan::InlineTwoWords | Plan::Lpm { .. } => {
+                RecordLayout::new(result_words, has_stamps, 0, 0)
             }
-            Plan::Direct(_) => RecordLayout::new(result_words, stamp, 0, 1),
-            Plan::Exact => RecordLayout::new(result_words, stamp, keys.words, 1),
-            Plan::General => {
-                RecordLayout::new(result_words, stamp, keys.words, tuple_space::EXTRA + keys.bound_words())
-            }
+            Plan::DirectIndex(_) => RecordLayout::new(result_words, has_stamps, 0, 1),
+            Plan::Exact => RecordLayout::new(result_words, has_stamps, encoder.words, 1),
+            Plan::General => RecordLayout::new(
+                result_words,
+                has_stamps,
+                encoder.words,
+                tuple_space::RANK_AND_NEXT_WORDS + encoder.bound_words(),
+            ),
         }
     }
 
     /// An empty structure for about `expected` entries.
-    pub(super) fn structure(self, keys: &Keys, arena: &mut Arena, expected: usize) -> Structure {
-        let stamps = arena.layout().stamp.is_some();
+    pub(super) fn structure(self, encoder: &RuleEncoder, arena: &mut Arena, expected: usize) -> Structure {
+        let stamps = arena.layout().stamp_word.is_some();
         match self {
             Plan::Nothing => Structure::Nothing,
-            Plan::Direct(bits) => Structure::Direct(Direct::new(bits, stamps)),
-            Plan::Dense => Structure::Dense(Inline::new(stamps, expected)),
+            Plan::DirectIndex(bits) => Structure::DirectIndex(DirectIndex::new(bits, stamps)),
+            Plan::InlineOneWord => Structure::InlineOneWord(Inline::new(stamps, expected)),
             Plan::Packed(packing) if expected <= displacement::MAX_ENTRIES => {
                 Structure::Displacement(Displacement::new(packing, stamps))
             }
-            Plan::Packed(packing) if stamps => Structure::Stamped(Packed::new(packing, expected)),
+            Plan::Packed(packing) if stamps => Structure::PackedWithStamps(Packed::new(packing, expected)),
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
-            Plan::Inline => Structure::Inline(Inline::new(stamps, expected)),
+            Plan::InlineTwoWords => Structure::InlineTwoWords(Inline::new(stamps, expected)),
             Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
             Plan::Lpm { width, paged } => Structure::Lpm(Lpm::new(width, paged, expected, arena)),
-            Plan::General if expected > MAX_SCANNED => Structure::TupleSpace(TupleSpace::new(keys.clone(), stamps)),
-            Plan::General => Structure::Scan(Scan::new(keys.clone())),
+            Plan::General if expected > MAX_SCANNED => Structure::TupleSpace(TupleSpace::new(encoder.clone(), stamps)),
+            Plan::General => Structure::Scan(Scan::new(encoder.clone())),
         }
     }
 }
@@ -132,17 +135,17 @@ impl Plan {
 #[derive(Debug)]
 pub(super) enum StructureView {
     Nothing,
-    Direct(DirectView),
-    Dense(InlineView<Four>),
+    DirectIndex(DirectIndexView),
+    InlineOneWord(InlineView<FourSlots>),
     Displacement(DisplacementView),
-    Packed(PackedView<Plain>),
-    Stamped(PackedView<Stamped>),
-    Inline(InlineView<Two>),
+    Packed(PackedView<WithoutStamps>),
+    PackedWithStamps(PackedView<WithStamps>),
+    InlineTwoWords(InlineView<TwoSlots>),
     Exact(ExactView),
     Intervals(Intervals),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Ranges(Ranges),
-    Dir(Arc<Dir>),
+    Dir24_8(Arc<Dir24_8>),
     Scan(ScanView),
     TupleSpace(TupleSpaceView),
 }
@@ -150,48 +153,48 @@ pub(super) enum StructureView {
 impl StructureView {
     /// Looks the vector up; returns the mask of hits.
     #[inline]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         // These have functions for specific processors inside, and need none of the versions below.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         match self {
-            StructureView::Displacement(view) if view.uses_simd() => return view.lookup(batch),
+            StructureView::Displacement(view) if view.uses_simd() => return view.lookup(vector),
             StructureView::Ranges(view) => {
-                batch.prefetch_queued();
-                return view.lookup(batch);
+                vector.prefetch_queued();
+                return view.lookup(vector);
             }
-            StructureView::Dir(view) if view.uses_simd() => {
-                batch.prefetch_queued();
-                return view.lookup(batch);
+            StructureView::Dir24_8(view) if view.uses_simd() => {
+                vector.prefetch_queued();
+                return view.lookup(vector);
             }
             _ => {}
         }
         let prefetches_queue = match self {
             StructureView::Displacement(_) => true,
             StructureView::Packed(view) => view.prefetches_queue(),
-            StructureView::Stamped(view) => view.prefetches_queue(),
+            StructureView::PackedWithStamps(view) => view.prefetches_queue(),
             _ => false,
         };
         if !prefetches_queue {
-            batch.prefetch_queued();
+            vector.prefetch_queued();
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if has_avx2() {
             let hashes_all_keys = matches!(
                 self,
-                StructureView::Dense(_)
+                StructureView::InlineOneWord(_)
                     | StructureView::Packed(_)
-                    | StructureView::Stamped(_)
-                    | StructureView::Inline(_)
+                    | StructureView::PackedWithStamps(_)
+                    | StructureView::InlineTwoWords(_)
                     | StructureView::TupleSpace(_)
             );
-            if hashes_all_keys && has_avx512() {
+            if hashes_all_keys && has_avx512_dq() {
                 // SAFETY: the processor has these features.
-                return unsafe { self.lookup_avx512(batch) };
+                return unsafe { self.lookup_avx512(vector) };
             }
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_avx2(batch) };
+            return unsafe { self.lookup_avx2(vector) };
         }
-        self.dispatch_lookup::<Portable>(batch)
+        self.dispatch_lookup::<Portable>(vector)
     }
 
     /// [`TableView::begin`](super::TableView::begin), if nothing is pending.
@@ -200,10 +203,10 @@ impl StructureView {
         not(all(target_arch = "x86_64", not(miri))),
         expect(unused_variables, reason = "no structure looks eight keys up at a time")
     )]
-    pub(super) fn begin<'a>(&'a self, batch: &Batch<'_>, pending: &mut PendingLookup<'a>) {
+    pub(super) fn begin<'a>(&'a self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'a>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let StructureView::Dir(dir) = self {
-            dir.begin(batch, pending);
+        if let StructureView::Dir24_8(dir) = self {
+            dir.begin(vector, pending);
         }
     }
 
@@ -213,10 +216,10 @@ impl StructureView {
         not(all(target_arch = "x86_64", not(miri))),
         expect(unused_variables, reason = "no structure looks eight keys up at a time")
     )]
-    pub(super) fn finish(&self, batch: &Batch<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
+    pub(super) fn finish(&self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let StructureView::Dir(dir) = self {
-            return dir.finish(batch, pending);
+        if let StructureView::Dir24_8(dir) = self {
+            return dir.finish(vector, pending);
         }
         None
     }
@@ -224,45 +227,45 @@ impl StructureView {
     /// For structures that hash all keys at once with AVX-512, which multiplies 64-bit words.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt")]
-    fn lookup_avx512(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup_avx512(&self, vector: &mut VectorLookup<'_>) -> u64 {
         match self {
-            StructureView::Dense(view) => view.lookup::<Avx2>(batch),
-            StructureView::Packed(view) => view.lookup::<Avx512>(batch),
-            StructureView::Stamped(view) => view.lookup::<Avx512>(batch),
-            StructureView::Inline(view) => view.lookup::<Avx2>(batch),
-            StructureView::TupleSpace(view) => view.lookup(batch),
-            other => other.lookup(batch),
+            StructureView::InlineOneWord(view) => view.lookup::<Avx2>(vector),
+            StructureView::Packed(view) => view.lookup::<Avx512>(vector),
+            StructureView::PackedWithStamps(view) => view.lookup::<Avx512>(vector),
+            StructureView::InlineTwoWords(view) => view.lookup::<Avx2>(vector),
+            StructureView::TupleSpace(view) => view.lookup(vector),
+            other => other.lookup(vector),
         }
     }
 
     /// The same with AVX2 and the bit-manipulation instructions.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn lookup_avx2(&self, batch: &mut Batch<'_>) -> u64 {
-        self.dispatch_lookup::<Avx2>(batch)
+    fn lookup_avx2(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        self.dispatch_lookup::<Avx2>(vector)
     }
 
     /// Looks the vector up with the comparisons `C`.
     #[inline(always)]
-    fn dispatch_lookup<C: Compare + Search>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn dispatch_lookup<C: Compare + Search>(&self, vector: &mut VectorLookup<'_>) -> u64 {
         match self {
             StructureView::Nothing => {
-                batch.miss_all();
+                vector.miss_all();
                 0
             }
-            StructureView::Direct(view) => view.lookup(batch),
-            StructureView::Dense(view) => view.lookup::<C>(batch),
-            StructureView::Displacement(view) => view.lookup(batch),
-            StructureView::Packed(view) => view.lookup::<C>(batch),
-            StructureView::Stamped(view) => view.lookup::<C>(batch),
-            StructureView::Inline(view) => view.lookup::<C>(batch),
-            StructureView::Exact(view) => view.lookup(batch),
-            StructureView::Intervals(view) => view.lookup(batch),
+            StructureView::DirectIndex(view) => view.lookup(vector),
+            StructureView::InlineOneWord(view) => view.lookup::<C>(vector),
+            StructureView::Displacement(view) => view.lookup(vector),
+            StructureView::Packed(view) => view.lookup::<C>(vector),
+            StructureView::PackedWithStamps(view) => view.lookup::<C>(vector),
+            StructureView::InlineTwoWords(view) => view.lookup::<C>(vector),
+            StructureView::Exact(view) => view.lookup(vector),
+            StructureView::Intervals(view) => view.lookup(vector),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            StructureView::Ranges(view) => view.lookup(batch),
-            StructureView::Dir(view) => view.lookup(batch),
-            StructureView::Scan(view) => view.lookup(batch),
-            StructureView::TupleSpace(view) => view.lookup(batch),
+            StructureView::Ranges(view) => view.lookup(vector),
+            StructureView::Dir24_8(view) => view.lookup(vector),
+            StructureView::Scan(view) => view.lookup(vector),
+            StructureView::TupleSpace(view) => view.lookup(vector),
         }
     }
 
@@ -271,18 +274,18 @@ impl StructureView {
     #[inline]
     pub(super) fn prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         let pays = match self {
-            StructureView::Dir(view) => view.needs_prefetch(),
-            StructureView::Dense(view) => view.needs_prefetch(),
+            StructureView::Dir24_8(view) => view.needs_prefetch(),
+            StructureView::InlineOneWord(view) => view.needs_prefetch(),
             StructureView::Packed(view) => view.needs_prefetch(),
-            StructureView::Stamped(view) => view.needs_prefetch(),
-            StructureView::Inline(view) => view.needs_prefetch(),
+            StructureView::PackedWithStamps(view) => view.needs_prefetch(),
+            StructureView::InlineTwoWords(view) => view.needs_prefetch(),
             _ => false,
         };
         if !pays {
             return;
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if has_avx512() {
+        if has_avx512_dq() {
             // SAFETY: the processor has these features.
             return unsafe { self.prefetch_avx512(active, keys, queue) };
         }
@@ -299,20 +302,20 @@ impl StructureView {
     /// Prefetches or queues the lines for these keys.
     #[inline(always)]
     fn dispatch_prefetch(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
-        if let StructureView::Dir(_) = self {
+        if let StructureView::Dir24_8(_) = self {
             queue.prefetch_all();
         }
-        match (self, is_dense(active)) {
-            (StructureView::Dir(view), false) => view.queue_slots::<false>(active, keys, queue),
-            (StructureView::Dir(view), true) => view.queue_slots::<true>(active, keys, queue),
-            (StructureView::Dense(view), false) => view.prefetch::<false>(active, keys),
-            (StructureView::Dense(view), true) => view.prefetch::<true>(active, keys),
+        match (self, is_contiguous(active)) {
+            (StructureView::Dir24_8(view), false) => view.queue_slots::<false>(active, keys, queue),
+            (StructureView::Dir24_8(view), true) => view.queue_slots::<true>(active, keys, queue),
+            (StructureView::InlineOneWord(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::InlineOneWord(view), true) => view.prefetch::<true>(active, keys),
             (StructureView::Packed(view), false) => view.prefetch::<false>(active, keys),
-            (StructureView::Stamped(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::PackedWithStamps(view), false) => view.prefetch::<false>(active, keys),
             (StructureView::Packed(view), true) => view.prefetch::<true>(active, keys),
-            (StructureView::Stamped(view), true) => view.prefetch::<true>(active, keys),
-            (StructureView::Inline(view), false) => view.prefetch::<false>(active, keys),
-            (StructureView::Inline(view), true) => view.prefetch::<true>(active, keys),
+            (StructureView::PackedWithStamps(view), true) => view.prefetch::<true>(active, keys),
+            (StructureView::InlineTwoWords(view), false) => view.prefetch::<false>(active, keys),
+            (StructureView::InlineTwoWords(view), true) => view.prefetch::<true>(active, keys),
             _ => {}
         }
     }
@@ -333,7 +336,7 @@ fn has_avx2() -> bool {
 /// Whether the processor has AVX-512 (F, DQ, VL) in addition to the features of [`has_avx2`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
-fn has_avx512() -> bool {
+fn has_avx512_dq() -> bool {
     static HAS: LazyLock<bool> = LazyLock::new(|| {
         use std::arch::is_x86_feature_detected as has;
         has_avx2() && has!("avx512f") && has!("avx512dq") && has!("avx512vl")
@@ -345,12 +348,12 @@ fn has_avx512() -> bool {
 #[derive(Debug)]
 pub(super) enum Structure {
     Nothing,
-    Direct(Direct),
-    Dense(Inline<Four>),
+    DirectIndex(DirectIndex),
+    InlineOneWord(Inline<FourSlots>),
     Displacement(Displacement),
-    Packed(Packed<Plain>),
-    Stamped(Packed<Stamped>),
-    Inline(Inline<Two>),
+    Packed(Packed<WithoutStamps>),
+    PackedWithStamps(Packed<WithStamps>),
+    InlineTwoWords(Inline<TwoSlots>),
     Exact(Exact),
     Lpm(Lpm),
     Scan(Scan),
@@ -379,18 +382,18 @@ impl Structure {
     pub(super) fn insert_rule(
         &mut self,
         arena: &mut Arena,
-        keys: &Keys,
+        encoder: &RuleEncoder,
         rule: &Rule,
         result: &[u64],
         stamp: u64,
     ) -> bool {
         match self {
             Structure::Nothing => false,
-            Structure::Direct(direct) => {
+            Structure::DirectIndex(direct) => {
                 direct.insert_rule(arena, rule, result, stamp);
                 false
             }
-            Structure::Dense(dense) => dense.insert_rule(rule, result, stamp),
+            Structure::InlineOneWord(dense) => dense.insert_rule(rule, result, stamp),
             Structure::Displacement(displacement) => {
                 if displacement.len() < displacement::MAX_ENTRIES
                     || displacement.contains(rule)
@@ -398,17 +401,17 @@ impl Structure {
                 {
                     return displacement.insert_rule(rule, result, stamp);
                 }
-                *self = if arena.layout().stamp.is_some() {
-                    Structure::Stamped(Packed::with_entries(displacement.packing(), displacement.entries()))
+                *self = if arena.layout().stamp_word.is_some() {
+                    Structure::PackedWithStamps(Packed::with_entries(displacement.packing(), displacement.entries()))
                 } else {
                     Structure::Packed(Packed::with_entries(displacement.packing(), displacement.entries()))
                 };
-                self.insert_rule(arena, keys, rule, result, stamp);
+                self.insert_rule(arena, encoder, rule, result, stamp);
                 true
             }
             Structure::Packed(packed) => packed.insert_rule(rule, result, stamp),
-            Structure::Stamped(packed) => packed.insert_rule(rule, result, stamp),
-            Structure::Inline(inline) => inline.insert_rule(rule, result, stamp),
+            Structure::PackedWithStamps(packed) => packed.insert_rule(rule, result, stamp),
+            Structure::InlineTwoWords(inline) => inline.insert_rule(rule, result, stamp),
             Structure::Exact(exact) => exact.insert_rule(arena, rule, result, stamp),
             Structure::Lpm(lpm) => lpm.insert_rule(arena, rule, result, stamp),
             Structure::Scan(scan) => {
@@ -418,7 +421,7 @@ impl Structure {
                 };
                 scan.insert_rule(arena, rule, rec);
                 if scan.len() > MAX_SCANNED {
-                    let mut tuple_space = TupleSpace::new(keys.clone(), arena.layout().stamp.is_some());
+                    let mut tuple_space = TupleSpace::new(encoder.clone(), arena.layout().stamp_word.is_some());
                     for (_, rule, rec) in scan.drain() {
                         tuple_space.insert_rule(arena, &rule, rec);
                     }
@@ -441,21 +444,21 @@ impl Structure {
     pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
         match self {
             Structure::Nothing => false,
-            Structure::Direct(direct) => {
+            Structure::DirectIndex(direct) => {
                 direct.remove_rule(arena, rule);
                 false
             }
-            Structure::Dense(dense) => dense.remove_rule(rule),
+            Structure::InlineOneWord(dense) => dense.remove_rule(rule),
             Structure::Displacement(displacement) => displacement.remove_rule(rule),
             Structure::Packed(packed) => {
                 packed.remove_rule(rule);
                 false
             }
-            Structure::Stamped(packed) => {
+            Structure::PackedWithStamps(packed) => {
                 packed.remove_rule(rule);
                 false
             }
-            Structure::Inline(inline) => inline.remove_rule(rule),
+            Structure::InlineTwoWords(inline) => inline.remove_rule(rule),
             Structure::Exact(exact) => {
                 exact.remove_rule(arena, rule);
                 false
@@ -470,18 +473,18 @@ impl Structure {
     pub(super) fn view(&mut self, arena: &mut Arena) -> StructureView {
         match self {
             Structure::Nothing => StructureView::Nothing,
-            Structure::Direct(direct) => StructureView::Direct(direct.view(arena)),
-            Structure::Dense(dense) => StructureView::Dense(dense.view()),
+            Structure::DirectIndex(direct) => StructureView::DirectIndex(direct.view(arena)),
+            Structure::InlineOneWord(dense) => StructureView::InlineOneWord(dense.view()),
             Structure::Displacement(displacement) => StructureView::Displacement(displacement.view()),
             Structure::Packed(packed) => StructureView::Packed(packed.view()),
-            Structure::Stamped(packed) => StructureView::Stamped(packed.view()),
-            Structure::Inline(inline) => StructureView::Inline(inline.view()),
+            Structure::PackedWithStamps(packed) => StructureView::PackedWithStamps(packed.view()),
+            Structure::InlineTwoWords(inline) => StructureView::InlineTwoWords(inline.view()),
             Structure::Exact(exact) => StructureView::Exact(exact.view(arena)),
             Structure::Lpm(lpm) => match lpm.view(arena) {
                 LpmView::Intervals(view) => StructureView::Intervals(view),
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
                 LpmView::Ranges(view) => StructureView::Ranges(view),
-                LpmView::Dir(view) => StructureView::Dir(view),
+                LpmView::Dir24_8(view) => StructureView::Dir24_8(view),
             },
             Structure::Scan(scan) => StructureView::Scan(scan.view(arena)),
             Structure::TupleSpace(tuple_space) => StructureView::TupleSpace(tuple_space.view(arena)),
@@ -508,12 +511,12 @@ impl Structure {
     pub(super) fn len(&self) -> usize {
         match self {
             Structure::Nothing => 0,
-            Structure::Direct(direct) => direct.len(),
-            Structure::Dense(dense) => dense.len(),
+            Structure::DirectIndex(direct) => direct.len(),
+            Structure::InlineOneWord(dense) => dense.len(),
             Structure::Displacement(displacement) => displacement.len(),
             Structure::Packed(packed) => packed.len(),
-            Structure::Stamped(packed) => packed.len(),
-            Structure::Inline(inline) => inline.len(),
+            Structure::PackedWithStamps(packed) => packed.len(),
+            Structure::InlineTwoWords(inline) => inline.len(),
             Structure::Exact(exact) => exact.len(),
             Structure::Lpm(lpm) => lpm.len(),
             Structure::Scan(scan) => scan.len(),
@@ -524,12 +527,12 @@ impl Structure {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Structure::Nothing => 0,
-            Structure::Direct(direct) => direct.bytes(),
-            Structure::Dense(dense) => dense.bytes(),
+            Structure::DirectIndex(direct) => direct.bytes(),
+            Structure::InlineOneWord(dense) => dense.bytes(),
             Structure::Displacement(displacement) => displacement.bytes(),
             Structure::Packed(packed) => packed.bytes(),
-            Structure::Stamped(packed) => packed.bytes(),
-            Structure::Inline(inline) => inline.bytes(),
+            Structure::PackedWithStamps(packed) => packed.bytes(),
+            Structure::InlineTwoWords(inline) => inline.bytes(),
             Structure::Exact(exact) => exact.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
             Structure::Scan(scan) => scan.bytes(),
@@ -541,12 +544,12 @@ impl Structure {
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
         match self {
             Structure::Nothing => None,
-            Structure::Direct(direct) => direct.stamp(arena, handle),
-            Structure::Dense(dense) => dense.stamp(handle),
+            Structure::DirectIndex(direct) => direct.stamp(arena, handle),
+            Structure::InlineOneWord(dense) => dense.stamp(handle),
             Structure::Displacement(displacement) => displacement.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
-            Structure::Stamped(packed) => packed.stamp(handle),
-            Structure::Inline(inline) => inline.stamp(handle),
+            Structure::PackedWithStamps(packed) => packed.stamp(handle),
+            Structure::InlineTwoWords(inline) => inline.stamp(handle),
             Structure::Exact(exact) => exact.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),
             Structure::Scan(scan) => scan.find(handle).map(|r| arena.stamp(r)),

@@ -6,15 +6,15 @@
 #![allow(unsafe_code)]
 
 use crate::entry::Entry;
-use crate::fast::batch::{Batch, Dimensions, PrefetchQueue, SLOTS};
 use crate::fast::count::Hits;
 use crate::fast::epochs::{Epochs, Guard};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 use crate::fast::mem::{Arena, RecordLayout};
 use crate::fast::pending::PendingLookup;
 use crate::fast::retired::Retired;
-use crate::fast::rule::{Keys, Rule};
+use crate::fast::rule::{Rule, RuleEncoder};
 use crate::fast::structure::{Plan, Structure, StructureView};
+use crate::fast::vector_lookup::{Dimensions, PrefetchQueue, VECTOR_SLOTS, VectorLookup};
 use crate::spec::TableSpec;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct Writer {
     /// The writer's side of the current structure.
     structure: Structure,
     /// Encodes entries to rules.
-    keys: Keys,
+    encoder: RuleEncoder,
     plan: Plan,
     /// The layout of the arena's records.
     record: RecordLayout,
@@ -157,14 +157,14 @@ impl FastTable {
         keeps_counts: bool,
         epochs: Arc<Epochs>,
     ) -> Self {
-        let keys = Keys::new(spec, &key_layout);
-        let record = plan.record(&keys, result_layout.words, spec.idle_timeout);
+        let encoder = RuleEncoder::new(spec, &key_layout);
+        let record = plan.record(&encoder, result_layout.words, spec.idle_timeout);
         let record = if keeps_counts { record.with_counts() } else { record };
         let mut arena = Arena::new(record, Arc::clone(&epochs));
         let writer = Writer {
-            structure: plan.structure(&keys, &mut arena, 0),
+            structure: plan.structure(&encoder, &mut arena, 0),
             arena,
-            keys,
+            encoder,
             plan,
             record,
             rule: Rule::default(),
@@ -179,7 +179,7 @@ impl FastTable {
                     key_words: key_layout.words,
                     result_words: result_layout.words,
                     record_words: record.words,
-                    stamp: record.stamp,
+                    stamp_word: record.stamp_word,
                 },
                 structure: AtomicPtr::new(Box::into_raw(Box::new(StructureView::Nothing))),
                 default: AtomicPtr::new(
@@ -388,7 +388,7 @@ impl FastTable {
     #[must_use]
     pub fn last_hit_ns(&self, handle: u32) -> Option<u64> {
         let writer = self.lock();
-        writer.record.stamp?;
+        writer.record.stamp_word?;
         writer.structure.stamp(&writer.arena, handle)
     }
 }
@@ -400,7 +400,7 @@ impl FastTable {
     /// of an entry that was removed since the lookup is not counted, or counted for an entry that
     /// reuses its record. The table is locked during the call.
     #[inline]
-    pub fn count_hits(&self, slots: u64, heads: &[u64; SLOTS], bytes: &[u64; SLOTS]) {
+    pub fn count_hits(&self, slots: u64, heads: &[u64; VECTOR_SLOTS], bytes: &[u64; VECTOR_SLOTS]) {
         self.lock().arena.count(Hits { heads, bytes, slots });
     }
 
@@ -459,7 +459,7 @@ impl TableLayout {
 #[must_use]
 pub fn is_array(spec: &TableSpec) -> bool {
     let plan = Plan::new(spec, KeyLayout::new(spec).words, ResultLayout::new(spec).words);
-    !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::Direct(_))
+    !spec.idle_timeout && matches!(plan, Plan::Nothing | Plan::DirectIndex(_))
 }
 
 /// The right shift by which a key of one word becomes the number of the slot that its lookup reads
@@ -515,7 +515,7 @@ impl UpdateBatch<'_> {
     /// As [`FastTable::remove`]. The entry's count is kept if an entry with the same handle is
     /// inserted in this batch.
     pub fn remove(&mut self, entry: &Entry) {
-        if self.writer.keys.encode(entry, &mut self.writer.rule) {
+        if self.writer.encoder.encode(entry, &mut self.writer.rule) {
             let handle = entry.handle.get();
             let counted = self.writer.counted(handle);
             let needs_view = self.writer.remove_rule();
@@ -604,9 +604,9 @@ impl<'a> TableView<'a> {
     /// As there.
     #[inline]
     pub fn lookup(self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        batch.is_prefetched = self.is_prefetched;
-        self.structure.lookup(&mut batch)
+        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        vector.is_prefetched = self.is_prefetched;
+        self.structure.lookup(&mut vector)
     }
 
     /// As [`TableView::lookup`], and prefetches the addresses in `queue` during the search, which
@@ -624,10 +624,10 @@ impl<'a> TableView<'a> {
         now_ns: u64,
         queue: &mut PrefetchQueue,
     ) -> u64 {
-        let mut batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        batch.is_prefetched = self.is_prefetched;
-        batch.queue = (!queue.is_empty()).then_some(&*queue);
-        let hits = self.structure.lookup(&mut batch);
+        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        vector.is_prefetched = self.is_prefetched;
+        vector.queue = (!queue.is_empty()).then_some(&*queue);
+        let hits = self.structure.lookup(&mut vector);
         queue.clear();
         hits
     }
@@ -642,8 +642,8 @@ impl<'a> TableView<'a> {
     #[inline]
     pub fn begin(self, active: u64, keys: &[u64], pitch: usize, pending: &mut PendingLookup<'a>) {
         if !pending.is_pending() {
-            let batch = Batch::keys_only(self.dimensions, active, keys, pitch, self.default);
-            self.structure.begin(&batch, pending);
+            let vector = VectorLookup::keys_only(self.dimensions, active, keys, pitch, self.default);
+            self.structure.begin(&vector, pending);
         }
     }
 
@@ -668,8 +668,8 @@ impl<'a> TableView<'a> {
         if !pending.is_pending() {
             return None;
         }
-        let batch = Batch::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
-        self.structure.finish(&batch, pending)
+        let vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        self.structure.finish(&vector, pending)
     }
 
     /// Prefetches the lines that a lookup of the same keys will read, so that fetches for several
@@ -690,7 +690,7 @@ impl<'a> TableView<'a> {
     #[inline]
     pub fn array(self) -> Option<ResultArray> {
         let results = match self.structure {
-            StructureView::Direct(direct) if self.dimensions.stamp.is_none() => direct.records(),
+            StructureView::DirectIndex(direct) if self.dimensions.stamp_word.is_none() => direct.records(),
             StructureView::Nothing => std::ptr::null(),
             _ => return None,
         };
@@ -711,7 +711,7 @@ impl<'a> TableView<'a> {
     #[inline]
     pub fn slots(self) -> Option<SlotAddressing> {
         match self.structure {
-            StructureView::Dir(dir) => dir.slot_addressing(),
+            StructureView::Dir24_8(dir) => dir.slot_addressing(),
             _ => None,
         }
     }
@@ -754,7 +754,7 @@ fn pack_default(layout: &ResultLayout, record_words: usize, action: &ActionCall)
 impl Writer {
     /// Fills `rule` and `result`.
     fn encode(&mut self, layout: &ResultLayout, entry: &Entry) -> bool {
-        if !self.keys.encode(entry, &mut self.rule) {
+        if !self.encoder.encode(entry, &mut self.rule) {
             return false;
         }
         layout.pack_entry(entry.handle.get(), &entry.action, &mut self.result);
@@ -765,7 +765,7 @@ impl Writer {
     fn begin_bulk(&mut self, epochs: &Arc<Epochs>, expected: usize) {
         self.arena = Arena::new(self.record, Arc::clone(epochs));
         let expected = expected.max(self.min_capacity);
-        self.structure = self.plan.structure(&self.keys, &mut self.arena, expected);
+        self.structure = self.plan.structure(&self.encoder, &mut self.arena, expected);
         self.structure.defer();
     }
 
@@ -788,7 +788,7 @@ impl Writer {
     /// Inserts the rule; true if readers need a new view.
     fn insert_rule(&mut self, stamp: u64) -> bool {
         self.structure
-            .insert_rule(&mut self.arena, &self.keys, &self.rule, &self.result, stamp)
+            .insert_rule(&mut self.arena, &self.encoder, &self.rule, &self.result, stamp)
     }
 
     /// Removes the rule; true if readers need a new view.

@@ -5,7 +5,7 @@
 //! therefore persistent: it consists of chunks, and a new version shares all but one or two of them
 //! with the old one. A version costs a pointer per chunk.
 
-use crate::fast::buckets::Buckets;
+use crate::fast::cuckoo_index::CuckooIndex;
 use crate::fast::rule::RankWords;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct TupleView {
     /// The highest rank of its rules.
     pub best_rank: RankWords,
     /// Its hash table.
-    pub buckets: Arc<Buckets>,
+    pub buckets: Arc<CuckooIndex>,
 }
 
 /// Consecutive tuples.
@@ -151,7 +151,7 @@ mod tests {
     fn view(best_rank: u64) -> TupleView {
         TupleView {
             best_rank: (best_rank, 0),
-            buckets: Arc::new(Buckets::new(0)),
+            buckets: Arc::new(CuckooIndex::new(0)),
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "safe code only, and thousands of steps")]
-    fn groups_come_and_go_in_order_and_old_versions_stay_as_they_are() {
+    fn tuples_come_and_go_in_order_and_old_versions_stay_as_they_are() {
         let (mut order, mut model) = (TupleOrder::default(), Vec::new());
         let mut versions = Vec::new();
         let mut random = 1_u64;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "safe code only, and thousands of steps")]
-    fn among_groups_of_one_rank_the_mask_decides() {
+    fn among_tuples_of_one_rank_the_mask_decides() {
         let mut order = TupleOrder::default();
         for mask in 0..300 {
             order.insert(&[mask, 0], view(7));

@@ -8,14 +8,14 @@
 //! rules whose mask is the prefix: the first hit ends the search.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
-use crate::fast::buckets::Buckets;
-use crate::fast::exact::word;
+use crate::fast::cuckoo_index::CuckooIndex;
+use crate::fast::exact::load_word;
 use crate::fast::hash::Seed;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Record};
-use crate::fast::rule::{Keys, RankWords, Rule, in_bounds};
+use crate::fast::rule::{RankWords, Rule, RuleEncoder, in_bounds};
 use crate::fast::tuple_order::{TupleOrder, TupleView};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit, ones};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -27,9 +27,9 @@ const PREFETCH_MIN_BYTES: usize = 64 << 10;
 /// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
 
-/// Words of a record behind the key: the rank (two words), then the number of the next record in
-/// the chain with the record's own number in the upper half. Range bounds follow.
-pub(super) const EXTRA: usize = 3;
+/// Words of a record behind the key: the rank (two words), then one with the number of the next
+/// record in the chain and, in the upper half, the record's own number. Range bounds follow.
+pub(super) const RANK_AND_NEXT_WORDS: usize = 3;
 
 /// Readers' view. It is replaced when a tuple appears, disappears or grows, or when its best rule
 /// changes.
@@ -50,40 +50,40 @@ pub(super) struct TupleSpaceView {
 /// The best match per slot so far.
 struct Best {
     /// The record of the match, or the default.
-    records: [NonNull<AtomicU64>; SLOTS],
+    records: [NonNull<AtomicU64>; VECTOR_SLOTS],
     /// The rank of the match.
-    ranks: [RankWords; SLOTS],
+    ranks: [RankWords; VECTOR_SLOTS],
     /// The slots with a match.
     found: u64,
 }
 
 impl TupleSpaceView {
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        match batch.key_words() {
-            1 => self.lookup_words::<1>(batch),
-            2 => self.lookup_words::<2>(batch),
-            _ => self.lookup_words::<0>(batch),
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        match vector.key_words() {
+            1 => self.lookup_words::<1>(vector),
+            2 => self.lookup_words::<2>(vector),
+            _ => self.lookup_words::<0>(vector),
         }
     }
 
     /// `WORDS`: words of the key, or 0 for any number.
     #[inline(always)]
-    fn lookup_words<const WORDS: usize>(&self, batch: &mut Batch<'_>) -> u64 {
-        let n = if WORDS == 0 { batch.key_words() } else { WORDS };
-        let (batch, seed) = (*batch, self.seed);
+    fn lookup_words<const WORDS: usize>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        let n = if WORDS == 0 { vector.key_words() } else { WORDS };
+        let (vector, seed) = (*vector, self.seed);
         let mut best = Best {
-            records: [batch.default; SLOTS],
-            ranks: [(0, 0); SLOTS],
+            records: [vector.default; VECTOR_SLOTS],
+            ranks: [(0, 0); VECTOR_SLOTS],
             found: 0,
         };
-        let mut searching = batch.active;
-        let mut hashes = [0; SLOTS];
-        let count = SLOTS - batch.active.leading_zeros() as usize;
+        let mut searching = vector.active;
+        let mut hashes = [0; VECTOR_SLOTS];
+        let count = VECTOR_SLOTS - vector.active.leading_zeros() as usize;
         'tuples: for chunk in self.order.chunks() {
             for (view, mask) in chunk.tuples(n) {
                 each_bit(searching & best.found, |slot, bit| {
-                    searching &= !(bit & ones(best.ranks[slot & (SLOTS - 1)] >= view.best_rank));
+                    searching &= !(bit & ones(best.ranks[slot & (VECTOR_SLOTS - 1)] >= view.best_rank));
                 });
                 if searching == 0 {
                     break 'tuples;
@@ -93,16 +93,16 @@ impl TupleSpaceView {
                 let hashes = &mut hashes[..count];
                 if searching.count_ones() < FEW_KEYS {
                     each_bit(searching, |slot, _| {
-                        // SAFETY: open slots are active, and keys have `n` words.
-                        let terms = (0..n).map(|w| seed.term(w, unsafe { batch.key(w, slot) } & mask[w]));
-                        hashes[slot & (SLOTS - 1)] = seed.finish_sum(terms.fold(0, u64::wrapping_add));
+                        // SAFETY: the slots in `searching` are active, and keys have `n` words.
+                        let terms = (0..n).map(|w| seed.term(w, unsafe { vector.key(w, slot) } & mask[w]));
+                        hashes[slot & (VECTOR_SLOTS - 1)] = seed.finish_sum(terms.fold(0, u64::wrapping_add));
                     });
                 } else {
                     hashes.fill(0);
                     for (w, mask) in mask.iter().enumerate().take(n) {
                         // SAFETY: keys have `n` words, and each row reaches to the last active
                         // slot.
-                        let row = unsafe { std::slice::from_raw_parts(batch.key_row(w), count) };
+                        let row = unsafe { std::slice::from_raw_parts(vector.key_row(w), count) };
                         for (hash, key) in hashes.iter_mut().zip(row) {
                             *hash = hash.wrapping_add(seed.term(w, key & mask));
                         }
@@ -110,12 +110,14 @@ impl TupleSpaceView {
                     hashes.iter_mut().for_each(|h| *h = seed.finish_sum(*h));
                 }
                 if view.buckets.bytes() > PREFETCH_MIN_BYTES {
-                    each_bit(searching, |slot, _| view.buckets.prefetch(hashes[slot & (SLOTS - 1)]));
+                    each_bit(searching, |slot, _| {
+                        view.buckets.prefetch(hashes[slot & (VECTOR_SLOTS - 1)])
+                    });
                 }
-                let tester = view.buckets.tester();
+                let first_bucket_probe = view.buckets.first_bucket_probe();
                 let mut candidates = 0;
                 each_bit(searching, |slot, bit| {
-                    candidates |= bit & ones(!tester.is_absent(hashes[slot & (SLOTS - 1)]));
+                    candidates |= bit & ones(!first_bucket_probe.is_absent(hashes[slot & (VECTOR_SLOTS - 1)]));
                 });
                 // A loop, not a closure: a closure of this size would not be inlined, and so be
                 // compiled without the caller's target features.
@@ -123,21 +125,21 @@ impl TupleSpaceView {
                     let slot = candidates.trailing_zeros() as usize;
                     candidates &= candidates - 1;
                     // SAFETY: the slot is active, and keys have as many words as the mask.
-                    let key = |w| unsafe { batch.key(w, slot) };
-                    self.probe(view, hashes[slot & (SLOTS - 1)], key, mask, slot, &mut best);
+                    let key = |w| unsafe { vector.key(w, slot) };
+                    self.probe(view, hashes[slot & (VECTOR_SLOTS - 1)], key, mask, slot, &mut best);
                 }
             }
         }
-        each_bit(batch.active, |slot, _| {
+        each_bit(vector.active, |slot, _| {
             // SAFETY: the slot is active; records have the table's record layout, the default the
             // result's.
-            unsafe { batch.write_result(slot, best.records[slot & (SLOTS - 1)]) };
+            unsafe { vector.write_result(slot, best.records[slot & (VECTOR_SLOTS - 1)]) };
         });
-        if let Some(stamp_word) = batch.stamp {
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(best.found, |slot, _| {
                 // SAFETY: records that were found have the table's record layout.
-                unsafe { best.records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }
-                    .store(batch.now, Ordering::Relaxed);
+                unsafe { best.records[slot & (VECTOR_SLOTS - 1)].add(stamp_word).as_ref() }
+                    .store(vector.now, Ordering::Relaxed);
             });
         }
         best.found
@@ -154,32 +156,32 @@ impl TupleSpaceView {
         slot: usize,
         best: &mut Best,
     ) {
-        let head = view.buckets.find(hash, |record| {
+        let first = view.buckets.find(hash, |record| {
             let differ = |w: usize, m: &u64| {
                 // SAFETY: records in the buckets and in chains have the table's record layout, with
                 // the key from `first_key_word`.
-                (key(w) & m) ^ unsafe { word(record, self.first_key_word + w) }
+                (key(w) & m) ^ unsafe { load_word(record, self.first_key_word + w) }
             };
             mask.iter().enumerate().fold(0, |d, (w, m)| d | differ(w, m)) == 0
         });
-        let mut next = head;
+        let mut next = first;
         while let Some(record) = next {
             // SAFETY: records in the buckets and in chains have the table's record layout, with
             // rank, next and bounds from `rank_word`.
-            let rank = unsafe { (word(record, self.rank_word), word(record, self.rank_word + 1)) };
+            let rank = unsafe { (load_word(record, self.rank_word), load_word(record, self.rank_word + 1)) };
             let found = best.found >> slot & 1 != 0;
-            if found && best.ranks[slot & (SLOTS - 1)] >= rank {
+            if found && best.ranks[slot & (VECTOR_SLOTS - 1)] >= rank {
                 return;
             }
             // SAFETY: records in the buckets and in chains have the table's record layout, with
             // rank, next and bounds from `rank_word`.
             let inside = in_bounds(&self.ranges, &key, |w| unsafe {
-                word(record, self.rank_word + EXTRA + w)
+                load_word(record, self.rank_word + RANK_AND_NEXT_WORDS + w)
             });
             if inside {
                 best.found |= 1 << slot;
-                best.ranks[slot & (SLOTS - 1)] = rank;
-                best.records[slot & (SLOTS - 1)] = record;
+                best.ranks[slot & (VECTOR_SLOTS - 1)] = rank;
+                best.records[slot & (VECTOR_SLOTS - 1)] = record;
                 return;
             }
             // SAFETY: records in the buckets and in chains have the table's record layout, with
@@ -195,19 +197,19 @@ impl TupleSpaceView {
 /// The rules with one mask.
 #[derive(Debug)]
 struct Tuple {
-    buckets: Arc<Buckets>,
+    buckets: Arc<CuckooIndex>,
     /// Number of chains, not of rules.
-    keys: usize,
+    chain_count: usize,
     /// The ranks of all its rules.
     ranks: BTreeSet<RankWords>,
-    /// The best rank in readers' view; `None`: the tuple is not in it.
-    published: Option<RankWords>,
+    /// The best rank by which `order` has the tuple; `None`: it does not.
+    rank_in_order: Option<RankWords>,
 }
 
 /// The writer's side.
 #[derive(Debug)]
 pub(super) struct TupleSpace {
-    keys: Keys,
+    encoder: RuleEncoder,
     seed: Seed,
     /// Tuples by mask.
     tuples: FxHashMap<Box<[u64]>, Tuple>,
@@ -215,39 +217,39 @@ pub(super) struct TupleSpace {
     order: TupleOrder,
     entries: usize,
     /// Record numbers by handle, with `idle_timeout`.
-    handles: Option<FxHashMap<u32, u32>>,
+    number_by_handle: Option<FxHashMap<u32, u32>>,
 }
 
 /// A record for a rule, in this structure's layout.
 pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Record> {
     let rec = arena.record(result, &rule.value, stamp)?;
-    let at = arena.layout().extra;
+    let at = arena.layout().extra_offset;
     arena.set(rec, at, rule.rank.0);
     arena.set(rec, at + 1, rule.rank.1);
-    arena.set(rec, at + 2, u64::from(rec.index) << 32);
+    arena.set(rec, at + 2, u64::from(rec.number) << 32);
     for (i, bound) in rule.bounds.iter().enumerate() {
-        arena.set(rec, at + EXTRA + i, *bound);
+        arena.set(rec, at + RANK_AND_NEXT_WORDS + i, *bound);
     }
     Some(rec)
 }
 
 /// The next record of a chain.
 fn next(arena: &Arena, rec: Record) -> Option<Record> {
-    let number = arena.word(rec, arena.layout().extra + 2).load(Ordering::Relaxed) as u32;
+    let number = arena.word(rec, arena.layout().extra_offset + 2).load(Ordering::Relaxed) as u32;
     (number != 0).then(|| arena.get(number))
 }
 
 /// Sets the next record of a chain.
 fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
-    let value = u64::from(rec.index) << 32 | next.map_or(0, |n| u64::from(n.index));
+    let value = u64::from(rec.number) << 32 | next.map_or(0, |n| u64::from(n.number));
     arena
-        .word(rec, arena.layout().extra + 2)
+        .word(rec, arena.layout().extra_offset + 2)
         .store(value, Ordering::Release);
 }
 
 /// The rank of a record's rule.
 fn rank(arena: &Arena, rec: Record) -> RankWords {
-    let at = arena.layout().extra;
+    let at = arena.layout().extra_offset;
     (
         arena.word(rec, at).load(Ordering::Relaxed),
         arena.word(rec, at + 1).load(Ordering::Relaxed),
@@ -260,14 +262,14 @@ fn handle(arena: &Arena, rec: Record) -> u32 {
 }
 
 impl TupleSpace {
-    pub(super) fn new(keys: Keys, stamps: bool) -> Self {
+    pub(super) fn new(encoder: RuleEncoder, stamps: bool) -> Self {
         TupleSpace {
-            keys,
+            encoder,
             seed: Seed::random(),
             tuples: FxHashMap::default(),
             order: TupleOrder::default(),
             entries: 0,
-            handles: stamps.then(FxHashMap::default),
+            number_by_handle: stamps.then(FxHashMap::default),
         }
     }
 
@@ -277,12 +279,12 @@ impl TupleSpace {
 
     pub(super) fn bytes(&self) -> usize {
         let tuples = self.tuples.values();
-        let tuples = tuples.map(|g| g.buckets.bytes() + g.ranks.len() * 24).sum::<usize>();
+        let tuples = tuples.map(|t| t.buckets.bytes() + t.ranks.len() * 24).sum::<usize>();
         tuples + self.order.bytes() + self.entries * 9
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
-        let number = *self.handles.as_ref()?.get(&handle)?;
+        let number = *self.number_by_handle.as_ref()?.get(&handle)?;
         Some(arena.stamp(arena.get(number)))
     }
 
@@ -299,10 +301,10 @@ impl TupleSpace {
         let found = tuple.buckets.find(self.hash(rule), |record| {
             let mut words = rule.value.iter().enumerate();
             // SAFETY: records in the buckets are of this arena and have its layout.
-            words.all(|(w, v)| unsafe { word(record, layout.key + w) } == *v)
+            words.all(|(w, v)| unsafe { load_word(record, layout.key_offset + w) } == *v)
         })?;
         // SAFETY: the record is one of the buckets', so it is of this arena and has its layout.
-        Some(arena.get((unsafe { word(found, layout.extra + 2) } >> 32) as u32))
+        Some(arena.get((unsafe { load_word(found, layout.extra_offset + 2) } >> 32) as u32))
     }
 
     /// The record of an entry.
@@ -320,8 +322,8 @@ impl TupleSpace {
 
     /// Inserts a record, or replaces that of the same entry. True: readers need a new view.
     pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) -> bool {
-        if let Some(handles) = &mut self.handles {
-            handles.insert(rule.handle, rec.index);
+        if let Some(number_by_handle) = &mut self.number_by_handle {
+            number_by_handle.insert(rule.handle, rec.number);
         }
         let mut needs_view = false;
         if let Some(old) = self.find(arena, rule) {
@@ -366,17 +368,17 @@ impl TupleSpace {
         let hash = self.hash(rule);
         if !self.tuples.contains_key(rule.mask.as_slice()) {
             let tuple = Tuple {
-                buckets: Arc::new(Buckets::new(0)),
-                keys: 0,
+                buckets: Arc::new(CuckooIndex::new(0)),
+                chain_count: 0,
                 ranks: BTreeSet::new(),
-                published: None,
+                rank_in_order: None,
             };
             self.tuples.insert(rule.mask.as_slice().into(), tuple);
         }
         let first = self
             .tuples
             .get(rule.mask.as_slice())
-            .and_then(|g| self.chain(arena, g, rule));
+            .and_then(|t| self.chain(arena, t, rule));
         let Some(tuple) = self.tuples.get_mut(rule.mask.as_slice()) else {
             return false;
         };
@@ -391,28 +393,28 @@ impl TupleSpace {
                 add_chain(arena, tuple, self.seed, hash, rule, rec)
             }
         };
-        self.publish(rule, has_new_buckets)
+        self.update_order(rule, has_new_buckets)
     }
 
     /// Updates the tuple's place in the order, if its best rank or its buckets differ from readers'
     /// view. True: readers need a new view.
     ///
-    /// Readers find a changed chain at once, a changed order with the next view. Until then a
-    /// published rank that is too high costs a useless probe, and one that is too low gives the
-    /// result from before the change.
-    fn publish(&mut self, rule: &Rule, has_new_buckets: bool) -> bool {
+    /// Readers find a changed chain at once, a changed order with the next view. Until then their
+    /// order may have a rank that is too high, which costs a useless probe, or one that is too low,
+    /// which gives the result from before the change.
+    fn update_order(&mut self, rule: &Rule, has_new_buckets: bool) -> bool {
         let mask = rule.mask.as_slice();
         let Some(tuple) = self.tuples.get_mut(mask) else {
             return false;
         };
         let best_rank = tuple.ranks.last().copied();
-        if best_rank == tuple.published && !has_new_buckets {
+        if best_rank == tuple.rank_in_order && !has_new_buckets {
             return false;
         }
-        if let Some(before) = tuple.published {
+        if let Some(before) = tuple.rank_in_order {
             self.order.remove(mask, before);
         }
-        tuple.published = best_rank;
+        tuple.rank_in_order = best_rank;
         match best_rank {
             Some(best_rank) => {
                 let buckets = Arc::clone(&tuple.buckets);
@@ -430,8 +432,8 @@ impl TupleSpace {
         let Some(rec) = self.find(arena, rule) else {
             return false;
         };
-        if let Some(handles) = &mut self.handles {
-            handles.remove(&rule.handle);
+        if let Some(number_by_handle) = &mut self.number_by_handle {
+            number_by_handle.remove(&rule.handle);
         }
         self.unlink(arena, rule, rec)
     }
@@ -459,17 +461,17 @@ impl TupleSpace {
             return false;
         };
         tuple.ranks.remove(&rank);
-        tuple.keys -= usize::from(last);
-        self.publish(rule, false)
+        tuple.chain_count -= usize::from(last);
+        self.update_order(rule, false)
     }
 
     pub(super) fn view(&self, arena: &Arena) -> TupleSpaceView {
         TupleSpaceView {
             order: self.order.clone(),
             seed: self.seed,
-            first_key_word: arena.layout().key,
-            rank_word: arena.layout().extra,
-            ranges: Arc::clone(&self.keys.ranges),
+            first_key_word: arena.layout().key_offset,
+            rank_word: arena.layout().extra_offset,
+            ranges: Arc::clone(&self.encoder.ranges),
             directory: Arc::clone(arena.directory()),
         }
     }
@@ -495,12 +497,12 @@ fn insert_into_chain(arena: &Arena, tuple: &Tuple, hash: u64, rule: &Rule, first
 
 /// Adds a chain of one record to a tuple. True: the tuple has new buckets.
 fn add_chain(arena: &Arena, tuple: &mut Tuple, seed: Seed, hash: u64, rule: &Rule, rec: Record) -> bool {
-    tuple.keys += 1;
-    let (n, first_key_word) = (rule.value.len(), arena.layout().key);
+    tuple.chain_count += 1;
+    let (n, first_key_word) = (rule.value.len(), arena.layout().key_offset);
     let hash_of = |r: NonNull<AtomicU64>| {
         // SAFETY: records in the buckets are of this arena and have its layout, with the key there.
-        let terms = (0..n).map(|w| seed.term(w, unsafe { word(r, first_key_word + w) }));
+        let terms = (0..n).map(|w| seed.term(w, unsafe { load_word(r, first_key_word + w) }));
         seed.finish_sum(terms.fold(0, u64::wrapping_add))
     };
-    Buckets::insert(&mut tuple.buckets, tuple.keys, hash, rec.words, hash_of)
+    CuckooIndex::insert(&mut tuple.buckets, tuple.chain_count, hash, rec.words, hash_of)
 }

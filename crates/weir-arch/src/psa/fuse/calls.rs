@@ -4,7 +4,7 @@ use super::super::driver::Psa;
 use super::super::externs::{self, Op};
 use super::{exit, handed_over};
 use crate::driver::DropReason;
-use crate::pipeline_builder::{Ends, Pseudo, RANDOM, driver, drop, host, touched, transmit};
+use crate::pipeline_builder::{ExitTable, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use weir_ir::passes::{Renaming, VarSet, read_by};
@@ -91,7 +91,7 @@ fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn ends(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> Ends {
+pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> ExitTable {
     let blocks = arch.blocks;
     let kind = |call: &Call, _| externs::own(&arch.program, call).as_ref().and_then(kind_of);
     let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
@@ -127,9 +127,9 @@ pub(super) fn ends(arch: &Psa, program: &Program, renaming: &Renaming, port: Var
         driver("end-of-egress", together(&after_egress), everything, true),
         drop("extern", DropReason::Extern),
     ];
-    Ends {
+    ExitTable {
         exits,
-        overrun: exit::OVERRUN,
+        instruction_budget_drop: exit::INSTRUCTION_BUDGET_DROP,
         punt_from_start: exit::PUNT_FROM_START,
     }
 }

@@ -37,7 +37,7 @@ pub(crate) mod exit {
     /// The ingress deparser has ended, without having made the packet.
     pub const DEPARSED: u32 = 4;
     pub const ASSERT: u32 = 5;
-    pub const OVERRUN: u32 = 6;
+    pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
     pub const PUNT_FROM_START: u32 = 7;
     /// The egress control has ended, and the packet clones.
     pub const END_OF_EGRESS: u32 = 8;
@@ -112,7 +112,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     if !endless(&program.blocks[blocks.egress.parser].body).is_empty() {
         return refused(blocks.egress.parser, "it has a state that never ends");
     }
-    if blocks.ingress.deparser_lasts && !emits::is_repeatable(program, deparser) {
+    if blocks.ingress.deparser_lasts && !emits::may_rerun(program, deparser) {
         let problem = "it sends digests, and would change headers again where the driver runs it once more";
         return refused(blocks.ingress.deparser, problem);
     }
@@ -258,7 +258,7 @@ impl Builder<'_> {
                 Some(())
             }
             Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
-                self.end(Terminator::Exit(exit::END_OF_INGRESS));
+                self.terminate(Terminator::Exit(exit::END_OF_INGRESS));
                 self.at = self.block();
                 Some(())
             }
@@ -449,8 +449,8 @@ impl Builder<'_> {
             self.leave_if(drop, exit::EGRESS_DROP);
         }
         self.block_of(blocks.egress.deparser);
-        self.emit_rest();
-        self.end(Terminator::Exit(exit::TRANSMIT));
+        self.emit_unparsed();
+        self.terminate(Terminator::Exit(exit::TRANSMIT));
         Some(())
     }
 
@@ -467,8 +467,8 @@ impl Builder<'_> {
             .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
                 calls::call_kind(arch, call, loc)
             })?;
-        let ends = calls::ends(arch, &finished.program, &renaming, port);
+        let exit_table = calls::exit_table(arch, &finished.program, &renaming, port);
         let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
-        Ok(finished.into_fused(ordered_tables, ends, SELECTORS, false))
+        Ok(finished.into_fused(ordered_tables, exit_table, SELECTORS, false))
     }
 }

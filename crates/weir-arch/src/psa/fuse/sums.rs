@@ -17,28 +17,28 @@ impl Builder<'_> {
         let result = call.results.first().copied();
         match op {
             Op::InternetClear(id) => {
-                let sum = self.sum_of(*id);
+                let sum = self.checksum_variable(*id);
                 self.set(Some(sum), 0);
             }
             Op::InternetSetState(id) => {
-                let (sum, state) = (self.sum_of(*id), call.input(0)?.clone());
+                let (sum, state) = (self.checksum_variable(*id), call.input(0)?.clone());
                 self.assign(sum, Rvalue::Use(state));
             }
             Op::InternetState(id) => {
-                let sum = self.sum_of(*id);
+                let sum = self.checksum_variable(*id);
                 self.assign(result?, Rvalue::Use(Operand::Var(sum)));
             }
             Op::InternetGet(id) => {
-                let sum = self.sum_of(*id);
+                let sum = self.checksum_variable(*id);
                 self.assign(result?, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
             }
             Op::InternetAdd(id) => {
-                let sum = self.sum_of(*id);
-                self.sum_up(sum, call.inputs(0), false, loc)?;
+                let sum = self.checksum_variable(*id);
+                self.add_leaves(sum, call.inputs(0), false, loc)?;
             }
             Op::InternetSubtract(id) => {
-                let sum = self.sum_of(*id);
-                self.sum_up(sum, call.inputs(0), true, loc)?;
+                let sum = self.checksum_variable(*id);
+                self.add_leaves(sum, call.inputs(0), true, loc)?;
             }
             _ => return None,
         }

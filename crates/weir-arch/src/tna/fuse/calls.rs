@@ -1,10 +1,10 @@
-//! The kinds of the pipeline's calls, for engines and for the host, and the exits with the
+//! The kinds of the pipeline's calls, for the JIT and for the host, and the exits with the
 //! variables that are live there.
 //!
 //! It classifies calls that the other modules have appended, and changes no body.
 
 use super::super::driver::Tna;
-use super::super::externs::{self, At, Op};
+use super::super::externs::{self, ExternOp, IndexSource};
 use super::super::fields::Pipe;
 use super::super::registers;
 use super::interp_fallback::{self, FALLBACK, InterpFallback};
@@ -14,7 +14,7 @@ use super::{COUNT, exit};
 use crate::driver::DropReason;
 use crate::fused::Queueing;
 use crate::pipeline_builder::{
-    Ends, Pseudo, RANDOM, driver, drop, finish, host, queue, recirculate, touched, transmit,
+    ExitTable, Pseudo, RANDOM, driver, drop, host, queue, recirculate, stamp_and_transmit, touched, transmit,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,24 +25,24 @@ use weir_ir::{Call, ExternId, Loc, VarId};
 /// The meaning of a call of the pipeline, for the host.
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
-    Op(Op, Loc),
-    /// A counter or meter of egress that counts the packet by its length when it is sent.
-    Deferred(Op, Loc),
+    Op(ExternOp, Loc),
+    /// A counter or meter of egress that takes the packet's length when it is sent.
+    CountedWhenSent(ExternOp, Loc),
     /// A call that fusing has introduced.
     Pseudo(Pseudo),
-    /// Compiled code does it without the host: register cells, and functions by lookup table.
-    Code,
+    /// Compiled code does it without the host: register cells, and `MathUnit`s by lookup table.
+    Inline,
     /// A register action that the interpreter runs.
     InterpFallback(Arc<InterpFallback>),
 }
 
 /// Whether the host can do an extern call for compiled code.
-pub(super) fn is_fusible(op: &Op) -> bool {
-    kind_of(op).is_some()
+pub(super) fn is_fusible(op: &ExternOp) -> bool {
+    host_call_kind(op).is_some()
 }
 
 /// The meaning and the kind of a call. `None`: it has no compiled form.
-pub(super) fn call_kind(
+pub(super) fn classify(
     arch: &Tna,
     (fallbacks, math_tables): (&[Arc<InterpFallback>], &[Arc<[u64; MAGNITUDES]>]),
     is_egress_pipeline: bool,
@@ -50,42 +50,46 @@ pub(super) fn call_kind(
     loc: Loc,
 ) -> Option<(FusedCall, CallKind)> {
     if call.function == MATH {
+        // The table is indexed by the argument's leading bits, as by a float of few bits.
         let number = usize::try_from(call.constant_input(1)?).ok()?;
         return Some((
-            FusedCall::Code,
+            FusedCall::Inline,
             CallKind::ByMagnitude(Arc::clone(math_tables.get(number)?)),
         ));
     }
     if call.function == FALLBACK {
-        let (fallback, kind) = interp_fallback::kind_of(fallbacks, call)?;
+        let (fallback, kind) = interp_fallback::fallback_of(fallbacks, call)?;
         return Some((FusedCall::InterpFallback(fallback), kind));
     }
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));
     }
     if let (READ | WRITE, Some(id)) = (call.function.as_str(), call.instance) {
-        return Some((FusedCall::Code, cell_access_kind(arch, call, id)?));
+        return Some((FusedCall::Inline, cell_access_kind(arch, call, id)?));
     }
     if let Some(bound) = arch.registered.find(call, loc) {
         let kind = bound.kind(call, exit::EXTERN);
-        return Some((FusedCall::Op(Op::Registered(Arc::clone(bound)), loc), kind));
+        return Some((FusedCall::Op(ExternOp::Registered(Arc::clone(bound)), loc), kind));
     }
-    let at = At::Argument(0);
+    let at = IndexSource::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
         // An indexed counter stands for a direct one, see `Builder::call`.
-        (COUNT, Some(id)) => Op::Count {
+        (COUNT, Some(id)) => ExternOp::Count {
             id,
             at,
-            less: None,
-            as_sent: false,
+            byte_adjustment: None,
+            uses_sent_length: false,
         },
         _ => externs::own(arch.program(), call, loc).ok()??,
     };
-    let kind = kind_of(&op)?;
+    let kind = host_call_kind(&op)?;
     Some(match op {
-        Op::Count { as_sent: true, .. } | Op::Meter { as_sent: true, .. } if is_egress_pipeline => {
-            (FusedCall::Deferred(op, loc), kind)
+        ExternOp::Count {
+            uses_sent_length: true, ..
         }
+        | ExternOp::Meter {
+            uses_sent_length: true, ..
+        } if is_egress_pipeline => (FusedCall::CountedWhenSent(op, loc), kind),
         op => (FusedCall::Op(op, loc), kind),
     })
 }
@@ -115,34 +119,34 @@ fn cell_access_kind(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
 }
 
 /// The kind of an extern call that the host performs. `None`: it has no compiled form.
-pub(super) fn kind_of(op: &Op) -> Option<CallKind> {
+pub(super) fn host_call_kind(op: &ExternOp) -> Option<CallKind> {
     Some(match op {
-        Op::Count {
+        ExternOp::Count {
             id,
-            at: At::Argument(0),
-            less: None,
-            as_sent: false,
+            at: IndexSource::Argument(0),
+            byte_adjustment: None,
+            uses_sent_length: false,
         } => CallKind::Count(id.index()),
-        Op::Hash(_)
-        | Op::Extremum(_)
-        | Op::Math(_)
-        | Op::Predicate(_)
-        | Op::Larger { .. }
-        | Op::FunnelShift
-        | Op::Size { .. } => host(None),
-        Op::Random => host(Some(RANDOM)),
-        Op::Count { id, .. }
-        | Op::Meter { id, .. }
-        | Op::Smooth { id, .. }
-        | Op::DropEarly { id, .. }
-        | Op::Read { id, .. }
-        | Op::Write { id, .. }
-        | Op::Fill(id) => host(Some(id.index() as u32)),
+        ExternOp::Hash(_)
+        | ExternOp::PartsExtremum(_)
+        | ExternOp::Math(_)
+        | ExternOp::Predicate(_)
+        | ExternOp::MinMax { .. }
+        | ExternOp::FunnelShift
+        | ExternOp::SizeOf { .. } => host(None),
+        ExternOp::Random => host(Some(RANDOM)),
+        ExternOp::Count { id, .. }
+        | ExternOp::Meter { id, .. }
+        | ExternOp::Lpf { id, .. }
+        | ExternOp::Wred { id, .. }
+        | ExternOp::Read { id, .. }
+        | ExternOp::Write { id, .. }
+        | ExternOp::Clear(id) => host(Some(id.index() as u32)),
         _ => return None,
     })
 }
 
-/// The shared variables that are live behind the control of ingress, or of egress: those that the
+/// The shared variables that are live after the control of ingress, or of egress: those that the
 /// driver and the deparsers read.
 fn live_at_control_end(arch: &Tna, pipes: &[&Pipe], is_egress_pipeline: bool) -> Vec<VarId> {
     let program = arch.program();
@@ -171,14 +175,20 @@ fn live_at_control_end(arch: &Tna, pipes: &[&Pipe], is_egress_pipeline: bool) ->
 }
 
 /// The exits, with the variables that are live at each.
-pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing, is_egress_pipeline: bool) -> Ends {
+pub(super) fn exit_table(
+    arch: &Tna,
+    pipes: &[&Pipe],
+    port: VarId,
+    queueing: &Queueing,
+    is_egress_pipeline: bool,
+) -> ExitTable {
     let program = arch.program();
     let kind = |call: &Call, loc| {
         externs::own(program, call, loc)
             .ok()
             .flatten()
             .as_ref()
-            .and_then(kind_of)
+            .and_then(host_call_kind)
     };
     let mut everything = touched(program, &(0..program.blocks.len()).collect::<Vec<_>>(), kind);
     // Calls do not show the state that register actions access.
@@ -207,6 +217,7 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         bypasses,
         deflects,
     ];
+    // By number: the order of the constants in [`exit`].
     let exits = vec![
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
@@ -219,14 +230,14 @@ pub(super) fn ends(arch: &Tna, pipes: &[&Pipe], port: VarId, queueing: &Queueing
         drop("instruction-budget", DropReason::InstructionBudget),
         driver("restart", Vec::new(), everything, false),
         drop("egress-drop", DropReason::EgressDrop),
-        finish(port),
+        stamp_and_transmit(port),
         recirculate(port),
         queue(live),
         drop("extern", DropReason::Extern),
     ];
-    Ends {
+    ExitTable {
         exits,
-        overrun: exit::OVERRUN,
+        instruction_budget_drop: exit::INSTRUCTION_BUDGET_DROP,
         punt_from_start: exit::PUNT_FROM_START,
     }
 }

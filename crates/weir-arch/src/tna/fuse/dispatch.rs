@@ -15,7 +15,7 @@ use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 /// The most branches for egress: pipes of ingress times parsers of egress. It bounds code size.
 const MAX_BRANCHES: usize = 16;
 
-/// Where packets continue whose packet operation failed in a parser.
+/// Where packets continue that met a parser error, as an extraction beyond their end.
 pub(super) struct ParserErrorPath {
     /// The variable from which the block reads the error.
     error: VarId,
@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
             values.iter().map(move |value| (bits(value), *block))
         });
         let cases = targets.collect();
-        self.end(Terminator::Switch {
+        self.terminate(Terminator::Switch {
             value,
             cases,
             default: blocks[0],
@@ -106,7 +106,7 @@ impl<'a> Builder<'a> {
         {
             self.at = block;
             self.copy(Some(error_path.error), error);
-            self.end(Terminator::Goto(error_path.on_error));
+            self.terminate(Terminator::Goto(error_path.on_error));
         }
         Some((on_error, error))
     }
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
         error_paths: &mut Vec<ParserErrorPath>,
     ) -> Option<()> {
         let gress = self.gress();
-        for (var, value) in &gress.unset {
+        for (var, value) in &gress.unset_values {
             self.set(Some(*var), *value);
         }
         let (accepted, rejected) = (self.block(), self.block());
@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
                 return None;
             }
             self.set(parser_number, error_paths.len() as u64);
-            self.clear_sums(body);
+            self.clear_checksums(body);
             self.is_in_parser = true;
             let parsed = self.specialise_parser(body, prefix);
             self.is_in_parser = false;
@@ -161,10 +161,10 @@ impl<'a> Builder<'a> {
                 on_error: parsed.on_error,
             });
             self.at = parsed.accepted;
-            self.end(Terminator::Goto(accepted));
+            self.terminate(Terminator::Goto(accepted));
             self.at = parsed.rejected;
             self.copy(Some(error), own);
-            self.end(Terminator::Goto(rejected));
+            self.terminate(Terminator::Goto(rejected));
         }
         self.append_parser_outcome(gress, accepted, rejected, error);
         Some(())
@@ -211,7 +211,7 @@ impl<'a> Builder<'a> {
         let extracted = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
         let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
-        self.end(Terminator::Goto(join));
+        self.terminate(Terminator::Goto(join));
         self.at = absent;
         for (name, field) in &gress.intrinsic.fields {
             match source(self, name) {
@@ -226,7 +226,7 @@ impl<'a> Builder<'a> {
     fn append_egress_branches(&mut self, pipes: &[(&'a Pipe, Vec<u64>)], queue_block: Option<BlockId>) -> Option<()> {
         let branches: usize = pipes.iter().map(|(pipe, _)| parsers(&pipe.egress).len()).sum();
         if branches * pipes.len() > MAX_BRANCHES {
-            self.end(queue_or_punt(queue_block));
+            self.terminate(queue_or_punt(queue_block));
             return Some(());
         }
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
                         self.emitted = emitted;
                         self.append_egress(&intrinsic, *parser)?;
                     }
-                    None => self.end(queue_or_punt(queue_block)),
+                    None => self.terminate(queue_or_punt(queue_block)),
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! packets are queued (`queued`) or punted.
 
 use super::super::driver::Tna;
-use super::super::externs::{self, At, Op};
+use super::super::externs::{self, ExternOp, IndexSource};
 use super::super::fields::Pipe;
 use super::{Builder, calls, exit};
 use crate::emits::{self, Emit};
@@ -50,7 +50,7 @@ pub(super) fn plan_reparse(
     let mut emits = vec![first];
     emits.extend(emits::emits(program, deparser)?);
     let parser = &program.blocks[parser].body;
-    if !reparse::is_affordable(parser, emits.len()) || !emits::is_repeatable(program, deparser) {
+    if !reparse::is_affordable(parser, emits.len()) || !emits::may_rerun(program, deparser) {
         return None;
     }
     let flags = emits
@@ -99,7 +99,7 @@ fn is_checksum_update(program: &Program, kind: &InstKind) -> bool {
     match kind {
         InstKind::Call(call) => {
             let op = externs::own(program, call, Loc::default());
-            matches!(op, Ok(Some(Op::ChecksumUpdate { .. })))
+            matches!(op, Ok(Some(ExternOp::ChecksumUpdate { .. })))
         }
         _ => false,
     }
@@ -109,18 +109,27 @@ fn is_checksum_update(program: &Program, kind: &InstKind) -> bool {
 /// not know the length before the packet is deparsed.
 fn ignores_length(program: &Program, call: &weir_ir::Call) -> bool {
     match externs::own(program, call, Loc::default()) {
-        Ok(Some(Op::Count {
+        Ok(Some(ExternOp::Count {
             id,
-            less: None,
-            as_sent: false,
+            byte_adjustment: None,
+            uses_sent_length: false,
             ..
         })) => {
             let instance = &program.externs[id];
             unit(crate::load::argument(instance, "type", usize::MAX)) == Unit::Packets
         }
-        Ok(Some(Op::Count { .. } | Op::Meter { .. })) => false,
-        Ok(Some(Op::Register(_) | Op::Invalidate)) => true,
-        Ok(Some(op)) => calls::is_fusible(&op) && !matches!(op, Op::Read { at: At::Entry, .. }),
+        Ok(Some(ExternOp::Count { .. } | ExternOp::Meter { .. })) => false,
+        Ok(Some(ExternOp::Register(_) | ExternOp::Invalidate)) => true,
+        Ok(Some(op)) => {
+            calls::is_fusible(&op)
+                && !matches!(
+                    op,
+                    ExternOp::Read {
+                        at: IndexSource::Entry,
+                        ..
+                    }
+                )
+        }
         _ => false,
     }
 }
@@ -163,7 +172,7 @@ impl Builder<'_> {
         self.appends_emits = true;
         self.is_in_egress = true;
         self.set_intrinsic(intrinsic);
-        for (var, value) in &gress.unset {
+        for (var, value) in &gress.unset_values {
             self.set(Some(*var), *value);
         }
         let extended = Arc::new(self.program.clone());
@@ -179,7 +188,7 @@ impl Builder<'_> {
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
         self.append_block(gress.deparser);
-        self.emit_rest();
+        self.emit_unparsed();
         self.append_transmit();
         self.is_in_egress = false;
         Some(())
@@ -239,7 +248,7 @@ impl Builder<'_> {
         );
         let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
-        self.end(Terminator::Goto(join));
+        self.terminate(Terminator::Goto(join));
         self.at = absent;
         let from = self.header(intrinsic.header).fields.clone();
         let to: Vec<VarId> = known
@@ -252,7 +261,7 @@ impl Builder<'_> {
                 self.assign(to, Rvalue::Use(Operand::Var(from)));
             }
         }
-        self.end(Terminator::Goto(join));
+        self.terminate(Terminator::Goto(join));
         self.at = join;
     }
 }

@@ -6,7 +6,7 @@
 //! not be kept in order by one state number.
 
 use super::super::driver::Tna;
-use super::super::externs::{self, Op};
+use super::super::externs::{self, ExternOp};
 use super::super::registers::RegisterCall;
 use super::super::runtime::TnaRuntime;
 use super::{Builder, calls, exit};
@@ -67,12 +67,12 @@ impl Accesses {
             });
             let InstKind::Call(call) = &inst.kind else { continue };
             match externs::own(program, call, inst.loc).ok()?? {
-                Op::Register(inner) => self.action(program, &inner, register)?,
-                Op::Address | Op::Extremum(_) => {}
+                ExternOp::Register(inner) => self.action(program, &inner, register)?,
+                ExternOp::Address | ExternOp::PartsExtremum(_) => {}
                 // A parameter is not written by packets.
-                Op::Read { id, .. } if program.externs[id].type_name == "RegisterParam" => {}
+                ExternOp::Read { id, .. } if program.externs[id].type_name == "RegisterParam" => {}
                 op => {
-                    let state = calls::kind_of(&op)?.state();
+                    let state = calls::host_call_kind(&op)?.state();
                     self.accesses_other_state |= state.is_some_and(|state| state != register.index() as u32);
                 }
             }
@@ -96,8 +96,8 @@ impl Builder<'_> {
         }
         let reads: Vec<VarId> = accesses.reads.difference(&accesses.writes).copied().collect();
         let writes: Vec<VarId> = accesses.writes.into_iter().collect();
-        let is_reparsable = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
-        if !reads.iter().chain(&writes).all(is_reparsable) {
+        let is_passable = |var: &VarId| matches!(program.vars[*var].ty, Type::Bits(_));
+        if !reads.iter().chain(&writes).all(is_passable) {
             return None;
         }
         let number = crate::pipeline_builder::constant(32, self.fallbacks.len() as u64);
@@ -129,15 +129,15 @@ impl Builder<'_> {
     }
 }
 
-/// The action that a call runs, and the kind of the call for engines.
-pub(super) fn kind_of(fallbacks: &[Arc<InterpFallback>], call: &Call) -> Option<(Arc<InterpFallback>, CallKind)> {
+/// The action that a call runs, and the kind of the call for the JIT.
+pub(super) fn fallback_of(fallbacks: &[Arc<InterpFallback>], call: &Call) -> Option<(Arc<InterpFallback>, CallKind)> {
     let number = call.constant_input(call.arguments.len().checked_sub(3)?)?;
     let fallback = fallbacks.get(usize::try_from(number).ok()?)?;
     let kind = CallKind::Host {
         reads: Vec::new(),
         writes: Vec::new(),
         state: Some(fallback.action.register.index() as u32),
-        abort: Some(exit::OVERRUN),
+        abort: Some(exit::INSTRUCTION_BUDGET_DROP),
     };
     Some((Arc::clone(fallback), kind))
 }
@@ -147,6 +147,7 @@ impl InterpFallback {
     pub(crate) fn perform(&self, arch: &Tna, env: &mut Env<'_>, bytes: u64, call: FusedArguments<'_>) -> bool {
         let Some(pipe) = arch.first_pipe() else { return true };
         let mut packet = PacketState::new(arch.program(), Vec::new());
+        // Its own arguments, and the fallback's index, which the action does not read.
         let Some(own) = call.arguments.len().checked_sub(2) else {
             return true;
         };

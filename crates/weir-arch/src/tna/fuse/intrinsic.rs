@@ -3,10 +3,10 @@
 //! On the chip a parser reads the intrinsic header and the port's metadata before the packet.
 //! Compiled code receives the packet alone. Each parser state is therefore specialised by how many
 //! bits of the prefix it has consumed ([`ParserPosition`]): extracts from the prefix become copies
-//! of variables, and those behind it stay extracts. Where the position in the prefix is not known
+//! of variables, and those after it stay extracts. Where the position in the prefix is not known
 //! at compile time, the packet leaves by [`exit::PUNT_FROM_START`].
 
-use super::counters::StackDepths;
+use super::parser_counters::StackDepths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
 use crate::pipeline_builder::{AppendBlocks, constant};
@@ -28,13 +28,13 @@ pub(super) struct IntrinsicPrefix {
     length: u32,
 }
 
-/// The blocks behind a parser.
-pub(super) struct Parsed {
+/// The blocks where packets continue after a parser.
+pub(super) struct ParserExits {
     /// Where accepted packets continue.
     pub accepted: BlockId,
     /// Where rejected packets continue.
     pub rejected: BlockId,
-    /// Where packets continue whose packet operation failed.
+    /// Where packets continue that met a parser error, as an extraction beyond their end.
     pub on_error: BlockId,
 }
 
@@ -93,7 +93,7 @@ struct ParserWalk<'a> {
     blocks: BTreeMap<ParserPosition, BlockId>,
     /// Positions whose blocks are still empty.
     worklist: Vec<ParserPosition>,
-    parsed: Parsed,
+    parsed: ParserExits,
     /// Whether the parser has counters, so that its loops need their state names.
     has_parser_counters: bool,
 }
@@ -101,8 +101,8 @@ struct ParserWalk<'a> {
 impl Builder<'_> {
     /// Appends the parser. Where its position is unknown, or it reads prefix bits that are unknown,
     /// the packet leaves by [`exit::PUNT_FROM_START`].
-    pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> Parsed {
-        let parsed = Parsed {
+    pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> ParserExits {
+        let parsed = ParserExits {
             accepted: self.block(),
             rejected: self.block(),
             on_error: self.at,
@@ -122,7 +122,7 @@ impl Builder<'_> {
             depths: StackDepths::default(),
         };
         let start = self.block_at(&mut walk, position(BlockId::new(0), 0));
-        self.end(Terminator::Goto(start));
+        self.terminate(Terminator::Goto(start));
         walk.parsed.on_error = match body.on_error {
             // No operation fails within the prefix.
             Some(block) => self.block_at(&mut walk, position(block, prefix.length)),
@@ -135,7 +135,7 @@ impl Builder<'_> {
             let before = std::mem::replace(end, self.block());
             self.at = before;
             self.store_residual_checksums();
-            self.end(Terminator::Goto(*end));
+            self.terminate(Terminator::Goto(*end));
         }
         if body.on_error.is_none() {
             walk.parsed.on_error = walk.parsed.rejected;
@@ -170,7 +170,7 @@ impl Builder<'_> {
                 .is_none()
             {
                 self.note_punt_reason(inst.loc);
-                return self.end(Terminator::Exit(exit::PUNT_FROM_START));
+                return self.terminate(Terminator::Exit(exit::PUNT_FROM_START));
             }
         }
         let terminator = match &source.terminator {
@@ -188,13 +188,13 @@ impl Builder<'_> {
                 other
             }
         };
-        self.end(terminator);
+        self.terminate(terminator);
     }
 
     /// Records the first place whose packets are punted from the start.
     pub(super) fn note_punt_reason(&mut self, loc: Loc) {
-        let problem =
-            "the parser takes something, from in front of the packet or of a residual checksum, that is not known";
+        let problem = "the parser consumes bits of the intrinsic prefix, or after a residual checksum, whose number is \
+                       not known or no multiple of 16";
         let program = self.arch.program();
         self.punt_reason
             .get_or_insert_with(|| NotCompiled::new(program, loc, problem));

@@ -1,5 +1,4 @@
-//! Fuses ingress, traffic manager and egress of a TNA program into one pipeline for compiling
-//! engines.
+//! Fuses ingress, traffic manager and egress of a TNA program into one pipeline for the JIT.
 //!
 //! The pipeline is the fast path of a unicast packet: received at a port, and dropped, or sent to
 //! one port whose queue is empty. Other packets leave it:
@@ -13,22 +12,22 @@
 //! [`crate::pipeline_builder`]. It does not queue, replicate or compile.
 
 mod calls;
-mod counters;
+mod checksums;
 mod dispatch;
 mod egress;
 mod interp_fallback;
 mod intrinsic;
+mod parser_counters;
 mod queued;
 mod registers;
-mod sums;
 mod values;
 
 pub(crate) use self::calls::FusedCall;
-use self::counters::StackEntry;
+use self::checksums::ResidualChecksum;
 use self::interp_fallback::InterpFallback;
-use self::sums::ResidualChecksum;
+use self::parser_counters::StackEntry;
 use super::driver::Tna;
-use super::externs::{self, At, Op, SELECTORS};
+use super::externs::{self, ExternOp, IndexSource, SELECTORS};
 use super::fields::{Direction, Gress, NO_PORT, Pipe};
 use super::headers::{self, NO_MATCH};
 use crate::error::{LeftOut, NotCompiled};
@@ -49,16 +48,18 @@ use weir_table::{Implementation, TableSpec};
 /// The function of calls that count a hit in a direct counter. The entry's handle is their index.
 const COUNT: &str = "$count";
 
-/// Exits of the pipeline.
+/// Exits of the pipeline: their numbers. `calls` lists them in this order.
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
+    /// A drop by `drop_ctl`, by the parser, or for lack of an egress port.
     pub const INGRESS_DROP: u32 = 1;
-    /// The driver continues behind the control: that of ingress, or of egress in the egress
-    /// pipeline. Nothing behind the control has run.
+    /// The driver continues after the control: that of ingress, or of egress in the egress
+    /// pipeline. Nothing after the control has run. The exit's printed name is `end-of-control`.
     pub const PUNT_AFTER_CONTROL: u32 = 2;
     /// The packet has exceeded its instruction budget.
-    pub const OVERRUN: u32 = 3;
-    /// The driver runs the received packet from the start of its parser.
+    pub const INSTRUCTION_BUDGET_DROP: u32 = 3;
+    /// The driver runs the received packet from the start of its parser. The exit's printed name is
+    /// `restart`.
     pub const PUNT_FROM_START: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
     /// The port writes the transmit time into the packet, then transmits it.
@@ -105,7 +106,8 @@ struct Builder<'a> {
     counter_stacks: HashMap<(ExternId, usize), StackEntry>,
     /// Register actions that the interpreter runs. Calls refer to them by their index here.
     fallbacks: Vec<Arc<InterpFallback>>,
-    /// Lookup tables of `MathUnit`s. Calls refer to them by their index here.
+    /// Lookup tables of `MathUnit`s, by an argument's leading bits. Calls refer to them by their
+    /// index here.
     math_tables: Vec<Arc<[u64; MAGNITUDES]>>,
     /// Cell indices of the register actions that are being inlined, the innermost last.
     register_indices: Vec<Operand>,
@@ -185,8 +187,8 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
 /// then.
 fn with_punt_fallback(
     what: &'static str,
-    make: impl Fn(bool) -> Result<(Fused, Exits), NotCompiled>,
-) -> Result<(Fused, Exits), NotCompiled> {
+    make: impl Fn(bool) -> Result<(Fused, ReachableExits), NotCompiled>,
+) -> Result<(Fused, ReachableExits), NotCompiled> {
     make(false).or_else(|why| match make(true) {
         Ok((mut fused, exits)) => {
             fused.left_out.push(LeftOut::new(what, &why));
@@ -197,10 +199,11 @@ fn with_punt_fallback(
 }
 
 /// The part of the program that is left to the interpreter if there is no egress pipeline.
-const EGRESS_LEFT_OUT: &str = "egress of copies, and of packets whose egress needs them as ingress has made them";
+const EGRESS_LEFT_OUT: &str =
+    "egress of copies, and of packets whose egress needs the bytes or length that ingress gives them";
 
 /// The exits that packets may take.
-struct Exits {
+struct ReachableExits {
     taken: HashSet<u32>,
     /// Why packets leave by [`exit::PUNT_FROM_START`], if any do.
     punt_reason: Option<NotCompiled>,
@@ -303,7 +306,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends and finishes the pipeline. Returns it with the exits that packets may take.
-    fn finish(mut self, inputs: Vec<(VarId, Input)>) -> Result<(Fused, Exits), NotCompiled> {
+    fn finish(mut self, inputs: Vec<(VarId, Input)>) -> Result<(Fused, ReachableExits), NotCompiled> {
         let arch = self.arch;
         let nothing = || NotCompiled::new(arch.program(), Loc::default(), "the program has no pipe");
         let (pipes, is_egress) = (arch.own_pipes(), self.is_egress_pipeline);
@@ -318,7 +321,7 @@ impl<'a> Builder<'a> {
         let mut finished = self
             .builder
             .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
-                calls::call_kind(arch, (&fallbacks, &math_tables), is_egress, call, loc)
+                calls::classify(arch, (&fallbacks, &math_tables), is_egress, call, loc)
             })?;
         let exit_of = |block| match &finished.body.blocks[block].terminator {
             Terminator::Exit(exit) => Some(*exit),
@@ -331,12 +334,12 @@ impl<'a> Builder<'a> {
         };
         let pipes: Vec<&Pipe> = pipes.into_iter().map(|(pipe, _)| pipe).collect();
         let queueing = self.queueing;
-        let ends = calls::ends(arch, &pipes, self.egress_port, &queueing, is_egress);
+        let exit_table = calls::exit_table(arch, &pipes, self.egress_port, &queueing, is_egress);
         let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
         finished.table_states = selector_states(&finished.program);
-        let mut fused = finished.into_fused(ordered_tables, ends, SELECTORS, false);
+        let mut fused = finished.into_fused(ordered_tables, exit_table, SELECTORS, false);
         fused.queueing = (!is_egress).then_some(queueing);
-        Ok((fused, Exits { taken, punt_reason }))
+        Ok((fused, ReachableExits { taken, punt_reason }))
     }
 
     /// Records a construct that has no compiled form.
@@ -376,40 +379,47 @@ impl<'a> Builder<'a> {
             return Some(());
         }
         match op {
-            Op::Priority => {}
-            Op::ChecksumUpdate { zeros_as_ones } => self.checksum(call, zeros_as_ones, loc)?,
-            Op::ChecksumAdd(_) | Op::ChecksumSubtract(_) | Op::ChecksumVerify(_) | Op::ChecksumGet(_) => {
-                self.sum(&op, call, loc)?;
+            ExternOp::Priority => {}
+            ExternOp::ChecksumUpdate { zeros_as_ones } => self.checksum(call, zeros_as_ones, loc)?,
+            ExternOp::ChecksumAdd(_)
+            | ExternOp::ChecksumSubtract(_)
+            | ExternOp::ChecksumVerify(_)
+            | ExternOp::ChecksumGet(_) => {
+                self.checksum_call(&op, call, loc)?;
             }
             // Punted packets are parsed again by the driver, so calls in parsers must be pure.
             op if self.is_in_parser => {
-                calls::kind_of(&op).filter(|kind| kind.state().is_none() && !matches!(op, Op::Count { .. }))?;
+                calls::host_call_kind(&op)
+                    .filter(|kind| kind.state().is_none() && !matches!(op, ExternOp::Count { .. }))?;
                 self.push(kind.clone(), loc);
             }
-            Op::Register(action) => self.register(&action, call, loc)?,
-            Op::Address => {
+            ExternOp::Register(action) => self.register(&action, call, loc)?,
+            ExternOp::Address => {
                 let index = self.register_indices.last().cloned().unwrap_or_else(|| constant(32, 0));
                 let result = *call.results.first()?;
                 self.assign(result, Rvalue::ZeroExtend(index));
             }
-            Op::Read { id, at } if self.is_narrow(&call.results) => {
+            ExternOp::Read { id, at } if self.is_narrow(&call.results) => {
                 let index = match at {
-                    At::Argument(at) => call.input(at)?.clone(),
-                    At::Entry => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
+                    IndexSource::Argument(at) => call.input(at)?.clone(),
+                    IndexSource::Entry => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
                 };
                 self.read_cells(id, &index, &call.results, loc);
             }
-            Op::Invalidate => {
+            ExternOp::Invalidate => {
                 for var in call.outputs(0).to_vec() {
-                    let unset = &self.gress().unset;
-                    let value = unset.iter().find(|(v, _)| *v == var).map_or(0, |(_, value)| *value);
+                    let unset_values = &self.gress().unset_values;
+                    let value = unset_values
+                        .iter()
+                        .find(|(v, _)| *v == var)
+                        .map_or(0, |(_, value)| *value);
                     self.set(Some(var), value);
                 }
             }
-            Op::Count {
-                at: At::Entry,
-                less: None,
-                as_sent: false,
+            ExternOp::Count {
+                at: IndexSource::Entry,
+                byte_adjustment: None,
+                uses_sent_length: false,
                 ..
             } => {
                 // A direct counter is an indexed counter here: engines count whole vectors of
@@ -421,13 +431,16 @@ impl<'a> Builder<'a> {
                     self.push(InstKind::Call(count), loc);
                 }
             }
-            // The type is unset on this path, so nothing is requested.
-            Op::Mirror { kind } if self.is_for_other_type(kind, self.gress().mirror_type) => {}
-            Op::Resubmit { kind } if self.is_for_other_type(kind, self.gress().resubmit_type) => {}
-            Op::Digest { kind, .. } if self.is_for_other_type(kind, self.gress().digest_type) => {}
-            Op::Generate if self.gress().generate.is_some() => {}
+            // `punt_requests` has punted requests. The type is unset here, so these calls do
+            // nothing.
+            ExternOp::Mirror { kind } if self.is_never_requested(kind, self.gress().mirror_type) => {}
+            ExternOp::Resubmit { kind } if self.is_never_requested(kind, self.gress().resubmit_type) => {}
+            ExternOp::Digest { kind, .. } if self.is_never_requested(kind, self.gress().digest_type) => {}
+            ExternOp::Generate if self.gress().generate.is_some() => {}
             // Kept: the packet may have the type that the call is for.
-            Op::Mirror { .. } | Op::Resubmit { .. } | Op::Digest { .. } | Op::Generate => self.push(kind.clone(), loc),
+            ExternOp::Mirror { .. } | ExternOp::Resubmit { .. } | ExternOp::Digest { .. } | ExternOp::Generate => {
+                self.push(kind.clone(), loc)
+            }
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
             // Calls that only parsers may make, and externs of the embedder.
             _ => return None,
@@ -447,7 +460,7 @@ impl<'a> Builder<'a> {
         let has_headers = call.inputs(0).iter().any(|leaf| matches!(leaf, InLeaf::Header(_)));
         self.set(Some(sum), 0);
         // Code sums only valid headers; the host would need the validity of all of them.
-        if has_headers && self.sum_up(sum, call.inputs(0), false, loc).is_some() {
+        if has_headers && self.add_leaves(sum, call.inputs(0), false, loc).is_some() {
             self.assign(sum, Rvalue::Unary(UnaryOp::Not, Operand::Var(sum)));
         } else {
             self.push(pseudo(CHECKSUM, Some(data), Some(sum)), loc);
@@ -465,10 +478,10 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Whether a request for type `kind` is for another type than the initial value of the type
-    /// variable `var`.
-    fn is_for_other_type(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
-        let unset = self.gress().unset.iter().find(|(v, _)| Some(*v) == var);
+    /// Whether no packet makes a request for type `kind` here. `punt_requests` has set the type
+    /// variable `var` to its unset value, and `kind` is another one.
+    fn is_never_requested(&self, kind: Option<u64>, var: Option<VarId>) -> bool {
+        let unset = self.gress().unset_values.iter().find(|(v, _)| Some(*v) == var);
         kind.zip(unset).is_some_and(|(kind, (_, unset))| kind != *unset)
     }
 
@@ -481,7 +494,7 @@ impl<'a> Builder<'a> {
     /// Appends a parser, control or deparser of the program.
     fn append_block(&mut self, index: usize) {
         let program = Arc::clone(self.arch.program());
-        self.clear_sums(&program.blocks[index].body);
+        self.clear_checksums(&program.blocks[index].body);
         self.append(&program, index);
     }
 
@@ -501,32 +514,32 @@ impl<'a> Builder<'a> {
                 let is_this = self.test(BinaryOp::Eq, error, code.into());
                 let other = self.branch(Operand::Var(is_this));
                 self.set(gress.error, bits);
-                self.end(Terminator::Goto(parsed));
+                self.terminate(Terminator::Goto(parsed));
                 self.at = other;
             }
         }
-        self.end(Terminator::Exit(exit::INGRESS_DROP));
+        self.terminate(Terminator::Exit(exit::INGRESS_DROP));
         self.at = without;
         if drops(NO_MATCH) {
-            self.end(Terminator::Exit(exit::INGRESS_DROP));
+            self.terminate(Terminator::Exit(exit::INGRESS_DROP));
         } else {
             self.set(gress.error, NO_MATCH);
-            self.end(Terminator::Goto(parsed));
+            self.terminate(Terminator::Goto(parsed));
         }
         self.at = accepted;
         self.set(gress.error, 0);
-        self.end(Terminator::Goto(parsed));
+        self.terminate(Terminator::Goto(parsed));
         self.at = parsed;
     }
 
     /// Punts packets that are to be mirrored, resubmitted or digested.
     fn punt_requests(&mut self) {
         if self.punts_all {
-            self.end(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
+            self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
             self.at = self.block();
         }
         let (gress, tm) = (self.gress(), &self.ingress.tm);
-        for &(var, unset) in &gress.unset {
+        for &(var, unset) in &gress.unset_values {
             if Some(var) != tm.port {
                 let is_set = self.test(BinaryOp::Ne, var, unset);
                 self.leave_if(is_set, exit::PUNT_AFTER_CONTROL);
@@ -541,14 +554,15 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends the end of ingress for a unicast packet without requests: drop, egress port, bypass.
-    /// The cursor moves to packets that bypass egress. Returns the block of the other packets.
-    /// Multicast packets continue at `queue_block`.
+    /// The cursor moves to packets that bypass egress. Returns the block of the other packets, if
+    /// there are any. Multicast packets continue at `queue_block`.
     fn end_of_ingress(&mut self, queue_block: Option<BlockId>) -> Option<BlockId> {
         self.punt_requests();
         let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
         if let Some(copies) = tm.copy_to_cpu {
             self.leave_if(copies, exit::PUNT_AFTER_CONTROL);
         }
+        // Bit 0 of `drop_ctl` drops the unicast packet, as `DROP_PACKET` in the driver.
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::INGRESS_DROP);
@@ -556,11 +570,11 @@ impl<'a> Builder<'a> {
         for group in tm.groups.into_iter().flatten() {
             let is_set = self.test(BinaryOp::Ne, group, 0);
             let on = self.branch(Operand::Var(is_set));
-            self.end(queue_or_punt(queue_block));
+            self.terminate(queue_or_punt(queue_block));
             self.at = on;
         }
         let Some(to) = tm.port else {
-            self.end(Terminator::Exit(exit::INGRESS_DROP));
+            self.terminate(Terminator::Exit(exit::INGRESS_DROP));
             self.at = self.block();
             return None;
         };
@@ -570,10 +584,11 @@ impl<'a> Builder<'a> {
         self.copy(Some(port), to);
         if self.arch.has_ghost() {
             // The ghost thread observes every enqueue, which only the driver reports.
-            self.end(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
+            self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
             self.at = self.block();
             return None;
         }
+        // `tna.p4` declares the field. Without it all packets would bypass egress.
         let bypasses = self.test(BinaryOp::Ne, tm.bypass?, 0);
         Some(self.branch(Operand::Var(bypasses)))
     }
@@ -596,16 +611,16 @@ impl<'a> Builder<'a> {
         let ports = self.arch.chip().recirculation.clone();
         // Their number is a power of two, and the first is a multiple of it: a bit slice decides.
         let lo = (ports.end() - ports.start() + 1).ilog2();
-        let local = self.temporary(7 - lo);
+        let port_group = self.temporary(7 - lo);
         let value = Rvalue::Slice {
             value: Operand::Var(to),
             hi: 6,
             lo,
         };
-        self.assign(local, value);
-        let is_internal = self.test(BinaryOp::Eq, local, (ports.start() >> lo).into());
-        self.leave_if(is_internal, exit::RECIRCULATE);
-        self.end(Terminator::Exit(exit::TRANSMIT));
+        self.assign(port_group, value);
+        let is_recirculation_port = self.test(BinaryOp::Eq, port_group, (ports.start() >> lo).into());
+        self.leave_if(is_recirculation_port, exit::RECIRCULATE);
+        self.terminate(Terminator::Exit(exit::TRANSMIT));
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::driver::Tna;
 use super::super::headers;
 use super::dispatch::ParserErrorPath;
 use super::intrinsic::IntrinsicPrefix;
-use super::{Builder, Exits, exit, with_punt_fallback};
+use super::{Builder, ReachableExits, exit, with_punt_fallback};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{EgressMetadata, Fused, Input};
 use crate::pipeline_builder::constant;
@@ -41,7 +41,7 @@ pub(super) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
 }
 
 /// Makes the pipeline once; `punts_all` as in [`Builder`].
-fn make(arch: &Tna, punts_all: bool) -> Result<(Fused, Exits), NotCompiled> {
+fn make(arch: &Tna, punts_all: bool) -> Result<(Fused, ReachableExits), NotCompiled> {
     let mut builder = Builder::new(arch)?;
     (builder.is_egress_pipeline, builder.is_in_egress) = (true, true);
     builder.punts_all = punts_all;
@@ -91,7 +91,7 @@ impl Builder<'_> {
             None => self.set(Some(to.bypasses), 0),
         }
         self.append_block(self.ingress.ingress.deparser);
-        self.end(Terminator::Exit(exit::QUEUE));
+        self.terminate(Terminator::Exit(exit::QUEUE));
     }
 
     /// The variable with a field of the egress intrinsic header, if the traffic manager supplies

@@ -3,7 +3,7 @@
 //! Cells have the layout of [`weir_ir::pipeline::FlatCells`]. Actions that access more than one
 //! cell, or scalars of more than 64 bits, are not inlined (`interp_fallback`).
 
-use super::super::externs::At;
+use super::super::externs::IndexSource;
 use super::super::registers::{Cell, RegisterCall, widths};
 use super::Builder;
 use crate::cells::Cells;
@@ -72,14 +72,14 @@ impl Builder<'_> {
         let type_name = self.program.externs[action.register].type_name.as_str();
         let is_register = matches!(type_name, "Register" | "DirectRegister");
         let is_narrow = || widths(&self.program.externs[action.register]).iter().all(|w| *w <= 64);
-        is_register && action.cells == 1 && matches!(action.cell, Cell::At(_)) && is_narrow()
+        is_register && action.cell_count == 1 && matches!(action.cell_index, Cell::At(_)) && is_narrow()
     }
 
     /// Appends a register action, inlined or outlined.
     pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
-        let index = match action.cell {
+        let index = match action.cell_index {
             _ if !self.accesses_one_cell(action) => return self.interp_fallback(action, call, loc),
-            Cell::At(At::Argument(at)) => call.input(at)?.clone(),
+            Cell::At(IndexSource::Argument(at)) => call.input(at)?.clone(),
             _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
         };
         if self.register_indices.len() >= MAX_NESTED || self.inlined_actions >= MAX_INLINED {
@@ -103,14 +103,14 @@ impl Builder<'_> {
         let join = self.guard_index(action, &index, &results);
         let body = &action.body;
         self.register_indices.push(index.clone());
-        let cells = self.read_scalars(action.register, &index, &body.value, loc);
+        let cells = self.read_scalars(action.register, &index, &body.value_variables, loc);
         for var in body.results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         let program = Arc::clone(self.arch.program());
         self.append_body(&program.externs[action.action].methods[body.method].body);
         self.register_indices.pop();
-        for (scalar, (value, cell)) in body.value.iter().zip(cells).enumerate() {
+        for (scalar, (value, cell)) in body.value_variables.iter().zip(cells).enumerate() {
             if cell != *value {
                 let (base, hi) = (Operand::Var(cell), self.width(*value) - 1);
                 let value = Operand::Var(*value);
@@ -130,7 +130,7 @@ impl Builder<'_> {
             }
         }
         if let Some(join) = join {
-            self.end(Terminator::Goto(join));
+            self.terminate(Terminator::Goto(join));
             self.at = join;
         }
         Some(())
@@ -191,7 +191,7 @@ impl Builder<'_> {
         for var in results.iter().flatten() {
             self.set(Some(*var), 0);
         }
-        self.end(Terminator::Goto(join));
+        self.terminate(Terminator::Goto(join));
         self.at = in_bounds;
         Some(join)
     }

@@ -3,7 +3,7 @@
 //!
 //! Functions with operands of more than 64 bits stay calls of the host.
 
-use super::super::externs::Op;
+use super::super::externs::ExternOp;
 use super::super::math::MathUnit;
 use super::Builder;
 use crate::pipeline_builder::{constant, pseudo};
@@ -67,12 +67,12 @@ impl Builder<'_> {
     }
 
     /// Appends a call as arithmetic. `None`: it has to be a call of the host.
-    pub(super) fn arithmetic_call(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
+    pub(super) fn arithmetic_call(&mut self, op: &ExternOp, call: &Call, loc: Loc) -> Option<()> {
         let value = match op {
-            Op::Predicate(comparisons) => self.predicate(comparisons, call)?,
-            Op::Math(unit) => self.math_unit(unit, call, loc)?,
-            Op::Larger { signed, smaller } => self.min_or_max(*signed, *smaller, call)?,
-            Op::Size { bytes } => self.size(*bytes, call)?,
+            ExternOp::Predicate(comparisons) => self.predicate(comparisons, call)?,
+            ExternOp::Math(unit) => self.math_unit(unit, call, loc)?,
+            ExternOp::MinMax { signed, is_min } => self.min_or_max(*signed, *is_min, call)?,
+            ExternOp::SizeOf { bytes } => self.size(*bytes, call)?,
             _ => return None,
         };
         self.assign_result(call, value);
@@ -97,14 +97,14 @@ impl Builder<'_> {
     }
 
     /// The larger of two arguments, or the smaller.
-    fn min_or_max(&mut self, signed: bool, smaller: bool, call: &Call) -> Option<Operand> {
+    fn min_or_max(&mut self, signed: bool, is_min: bool, call: &Call) -> Option<Operand> {
         let (a, b) = (call.input(0)?.clone(), call.input(1)?.clone());
         if self.width_of(&a) > WORD_BITS || self.width_of(&a) != self.width_of(&b) {
             return None;
         }
         let op = if signed { BinaryOp::LtSigned } else { BinaryOp::Lt };
         let is_less = self.binary(op, a.clone(), b.clone());
-        let (then, otherwise) = if smaller { (a, b) } else { (b, a) };
+        let (then, otherwise) = if is_min { (a, b) } else { (b, a) };
         Some(self.select(is_less, then, otherwise))
     }
 

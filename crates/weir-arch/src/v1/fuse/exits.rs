@@ -6,7 +6,7 @@ use super::super::runtime::FusedCall;
 use super::calls::call_kind;
 use super::exit;
 use crate::driver::DropReason;
-use crate::pipeline_builder::{Ends, driver, drop, touched, transmit};
+use crate::pipeline_builder::{ExitTable, driver, drop, touched, transmit};
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::{Call, InstKind, Program, Type, VarId};
@@ -22,7 +22,13 @@ pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
 }
 
 /// The exits, with what the driver reads of a packet that leaves by them.
-pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[FusedCall], port: VarId) -> Ends {
+pub(super) fn exit_table(
+    arch: &V1Model,
+    blocks: Blocks,
+    program: &Program,
+    calls: &[FusedCall],
+    port: VarId,
+) -> ExitTable {
     let mut read = VarSet::new(program.vars.len());
     for block in &arch.program.blocks {
         if !matches!(block.role.as_str(), "parser" | "verify_checksum") {
@@ -80,9 +86,9 @@ pub(super) fn ends(arch: &V1Model, blocks: Blocks, program: &Program, calls: &[F
         driver("restart", Vec::new(), everything, false),
         drop("extern", DropReason::Extern),
     ];
-    Ends {
+    ExitTable {
         exits,
-        overrun: exit::OVERRUN,
+        instruction_budget_drop: exit::INSTRUCTION_BUDGET_DROP,
         punt_from_start: exit::PUNT_FROM_START,
     }
 }

@@ -8,7 +8,7 @@ mod calls;
 mod exits;
 
 use self::calls::call_kind;
-use self::exits::{ends, ordered_tables};
+use self::exits::{exit_table, ordered_tables};
 use super::driver::{Blocks, V1Model};
 use super::externs::{self, Keep, Op};
 use super::runtime::DROP_PORT;
@@ -31,7 +31,7 @@ pub(crate) mod exit {
     pub const END_OF_INGRESS: u32 = 3;
     pub const END_OF_EGRESS: u32 = 4;
     pub const ASSERT: u32 = 5;
-    pub const OVERRUN: u32 = 6;
+    pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
     pub const PUNT_FROM_START: u32 = 7;
     pub const EXTERN: u32 = 8;
 }
@@ -194,14 +194,14 @@ impl Builder<'_> {
             let data = [sum].into_iter().chain(fields);
             let data = data.map(|v| InLeaf::Value(Operand::Var(v))).collect();
             let (compute, join) = (self.block(), self.block());
-            self.end(Terminator::Branch {
+            self.terminate(Terminator::Branch {
                 condition: Operand::Var(valid),
                 then: compute,
                 otherwise: join,
             });
             self.at = compute;
             self.push(pseudo(SUM, Some(ArgumentValue::In(data)), Some(sum)), loc);
-            self.end(Terminator::Goto(join));
+            self.terminate(Terminator::Goto(join));
             self.at = join;
         }
         // Before the scalars, which may end with something whose length only the packet knows.
@@ -224,7 +224,7 @@ impl Builder<'_> {
             _ => condition,
         };
         let (compute, join) = (self.block(), self.block());
-        self.end(Terminator::Branch {
+        self.terminate(Terminator::Branch {
             condition,
             then: compute,
             otherwise: join,
@@ -255,7 +255,7 @@ impl Builder<'_> {
                 Rvalue::Binary(BinaryOp::Or, Operand::Var(error), Operand::Var(differs)),
             );
         }
-        self.end(Terminator::Goto(join));
+        self.terminate(Terminator::Goto(join));
         self.at = join;
     }
 
@@ -320,12 +320,12 @@ impl Builder<'_> {
         }
         let late = [blocks.compute_checksum, blocks.deparser];
         if late.iter().any(|&b| self.asks_for_more(b)) {
-            self.end(Terminator::Exit(exit::END_OF_EGRESS));
+            self.terminate(Terminator::Exit(exit::END_OF_EGRESS));
         } else {
             late.iter().for_each(|&b| {
                 self.block_of(b);
             });
-            self.end(Terminator::Exit(exit::TRANSMIT));
+            self.terminate(Terminator::Exit(exit::TRANSMIT));
         }
         Ok((on_error, error))
     }
@@ -394,7 +394,7 @@ impl Builder<'_> {
             .finish(error_path, inputs, exit::PUNT_FROM_START, is_pure, |call, loc| {
                 call_kind(arch, call, loc)
             })?;
-        let ends = ends(arch, blocks, &finished.program, &finished.calls, port);
-        Ok(finished.into_fused(ordered_tables(arch), ends, externs::SELECTORS, true))
+        let exit_table = exit_table(arch, blocks, &finished.program, &finished.calls, port);
+        Ok(finished.into_fused(ordered_tables(arch), exit_table, externs::SELECTORS, true))
     }
 }

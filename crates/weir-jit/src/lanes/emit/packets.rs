@@ -52,19 +52,25 @@ impl Emitter {
 
     /// Sets the address registers to the words at other addresses, or to a default where those are
     /// 0. The words are loaded into address registers directly, not gathered first.
-    pub(super) fn load_record_addresses(&mut self, dst: VectorReg, address: VectorReg, offset: i32, default: i32) {
+    pub(super) fn load_record_addresses(
+        &mut self,
+        dst: VectorReg,
+        address: VectorReg,
+        offset: i32,
+        default_offset: i32,
+    ) {
         let buffer = Operand::Memory(Mem::At(RSP, self.frame.word_buffer));
         let registers_with_offsets = ADDRESS_REGISTERS.iter().zip((self.frame.word_buffer..).step_by(8));
         let partial = PartialGroup::LoadRecordAddresses {
             address,
             offset,
-            default,
+            default_offset,
         };
         self.if_full_group(self.block_mask(), partial, |emit| {
             let from = emit.register(address, SCRATCH_VECTORS[0]);
             emit.asm.unary(VMOVDQU64_STORE, from, buffer);
             emit.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
-            emit.asm.load(RAX, Mem::At(RAX, default));
+            emit.asm.load(RAX, Mem::At(RAX, default_offset));
             for (register, at) in registers_with_offsets.clone() {
                 emit.asm.load(*register, Mem::At(RSP, at));
                 emit.asm.load(*register, Mem::At(*register, offset));
@@ -81,7 +87,7 @@ impl Emitter {
     }
 
     /// The same for a partial group, where lanes outside of the block's mask must not be loaded.
-    pub(super) fn load_record_addresses_partial(&mut self, address: VectorReg, offset: i32, default: i32) {
+    pub(super) fn load_record_addresses_partial(&mut self, address: VectorReg, offset: i32, default_offset: i32) {
         let [result, found, ..] = SCRATCH_VECTORS;
         let [_, mask] = SCRATCH_MASKS;
         let address = self.register(address, result);
@@ -89,7 +95,7 @@ impl Emitter {
         self.asm.gather(found, address, offset, mask);
         self.asm.compare_lanes(VPTESTMQ, mask, found, found.into(), None);
         self.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
-        self.asm.broadcast(result, Mem::At(RAX, default), Masking::None);
+        self.asm.broadcast(result, Mem::At(RAX, default_offset), Masking::None);
         self.asm
             .unary_masked(VMOVDQU64, result, found.into(), Masking::Merge(mask));
         self.asm.mask_not(mask, self.block_mask());
@@ -120,6 +126,7 @@ impl Emitter {
         // slot.
         let number_mask = self.pool_word(SlotAddressing::COUNT as u64 - 1);
         self.asm.binary(VPANDQ, slot, slot, Operand::Broadcast(number_mask));
+        // Runs of slots alternate with records: the masked bits count the space of those skipped.
         self.asm
             .binary(VPANDQ, skipped, slot, Operand::Broadcast(Mem::At(RAX, skip_mask)));
         self.asm.binary(VPADDQ, slot, slot, skipped.into());

@@ -51,7 +51,7 @@ impl Lower<'_> {
         let pool = &self.func.dfg.value_lists;
         let target = call.block(pool);
         let to = self.flow.position[&target];
-        if self.is_merge(to) {
+        if self.needs_merge_mask(to) {
             let merge_mask = self.mask_of_block(to);
             self.push_op(Op::AddToMask {
                 mask: merge_mask,

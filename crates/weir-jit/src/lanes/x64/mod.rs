@@ -7,11 +7,11 @@
 //!
 //! Operands are in the order of Intel syntax: `first` is the destination, except in stores.
 
-mod instructions;
+mod encodings;
 #[cfg(test)]
 mod tests;
 
-pub(super) use instructions::*;
+pub(super) use encodings::*;
 use std::collections::HashMap;
 
 /// A vector register, `zmm0` to `zmm31`; also its lower parts.

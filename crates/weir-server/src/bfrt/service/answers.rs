@@ -62,7 +62,7 @@ impl AnswerPermit {
             .free
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
         reserved.map_err(|_| {
-            Refusal::full(format!(
+            Refusal::exhausted(format!(
                 "the answers of all clients may have {} bytes at a time, and others have most of them; try again, or take several messages (metadata `weir-stream: 1`)",
                 self.budget.total
             ))

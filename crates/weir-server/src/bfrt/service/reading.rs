@@ -6,13 +6,13 @@
 
 use super::answers::{AnswerPermit, AnswerStream};
 use super::{Options, Shared};
+use crate::admission::BudgetPermit;
 use crate::bfrt::errors::{self, Reporter, batch_status};
 use crate::bfrt::read::{self, Portion, Query, ReadContext, ReadItem};
 use crate::bfrt::schema::Kind;
-use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_OUTCOMES};
 use crate::device::Pipeline;
 use crate::reading::{self, PacedSender, Position, ReadStep, Refused};
-use crate::receiving::BudgetPermit;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
@@ -174,11 +174,11 @@ impl reading::EntitySink<ReadItem> for Answer<'_> {
             }
         }
         if self.reader.is_gone() {
-            return Err(Refusal::gone("the client has gone"));
+            return Err(Refusal::unavailable("the client has gone"));
         }
         let limit = self.shared.config.max_read_bytes;
         if self.builder.len() > limit {
-            return Err(Refusal::full(format!(
+            return Err(Refusal::exhausted(format!(
                 "the answer exceeds {limit} bytes; read fewer entities at a time, or take several messages (metadata `weir-stream: 1`)"
             )));
         }
@@ -232,10 +232,10 @@ async fn run(
     let queries = |pipeline: &Pipeline| Queries::new(shared, pipeline, &request);
     let read = reading::read(&shared.device, timeout, queries, &mut answer).await;
     let (queries, refused) = read.map_err(|e| errors::status(&e))?;
-    let is_large = request.entities.len() > OFFLOAD_ELEMENTS;
+    let is_large = request.entities.len() > OFFLOAD_OUTCOMES;
     let mut builder = std::mem::take(&mut answer.builder);
     // Encoding 100,000 statuses is slow, also for the other requests of this thread.
-    let reported = decoding::on_blocking_pool(is_large, move || {
+    let reported = decoding::offload_if(is_large, move || {
         let result = report(&mut builder, &request, &queries, refused, options);
         (builder, result)
     });

@@ -1,7 +1,7 @@
 //! The StreamChannel RPC: subscriptions of clients, and notifications to them.
 
 use super::{Shared, Stream};
-use crate::backlog::{self, RESERVED_PLACES, SizeClass};
+use crate::backlog::{self, Droppable, RESERVED_CAPACITY};
 use crate::bfrt::clients::StreamId;
 use crate::bfrt::errors;
 use crate::device::lock;
@@ -27,12 +27,15 @@ pub fn open(
     shared: &Arc<Shared>,
     incoming: Streaming<pb::StreamMessageRequest>,
 ) -> Result<ReceiverStream<Outgoing>, Refusal> {
-    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_PLACES);
+    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_CAPACITY);
     let id = shared.next_stream();
     {
         let mut streams = lock(&shared.streams);
         if streams.len() >= shared.config.max_streams {
-            return Err(Refusal::full(format!("there are {} streams already", streams.len())));
+            return Err(Refusal::exhausted(format!(
+                "there are {} streams already",
+                streams.len()
+            )));
         }
         streams.insert(id, Stream { out: out.clone() });
     }
@@ -119,8 +122,8 @@ impl Shared {
                 update: Some(answer.clone()),
             };
             let size = match answer {
-                Answer::Digest(_) => SizeClass::List,
-                _ => SizeClass::Small,
+                Answer::Digest(_) => Droppable::DigestList,
+                _ => Droppable::Small,
             };
             let has_room = !may_be_lost || backlog::has_room(&stream.out, size);
             if !has_room || stream.out.try_send(Ok(message)).is_err() {

@@ -20,7 +20,7 @@ use crate::bfrt::schema::{Kind, Schema};
 use crate::bfrt::target::Scopes;
 use crate::bfrt::wire;
 use crate::dataplane::{Chunking, Cost, DataPlane, Gone, Length, check_atomic_cost, gather_with};
-use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_OUTCOMES};
 use crate::device::lock;
 use crate::ports::Settings;
 use crate::refusal::Refusal;
@@ -76,7 +76,7 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, options: Options)
         .map_err(|e| errors::status(&e))?;
     let tried: usize = pieces.iter().map(|p| p.tried).sum();
     let answer = move || answer(pieces, tried, options);
-    let answer = decoding::on_blocking_pool(tried > OFFLOAD_ELEMENTS, answer).await;
+    let answer = decoding::offload_if(tried > OFFLOAD_OUTCOMES, answer).await;
     answer.map_err(|e| errors::status(&e))?
 }
 
@@ -376,7 +376,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             break (PreparedBatch::new(resolver), turn, pipelines);
         }
         drop((turn, pipelines));
-        prepared = Some(decoding::on_blocking_pool(true, || PreparedBatch::new(resolver)).await?);
+        prepared = Some(decoding::offload_if(true, || PreparedBatch::new(resolver)).await?);
     };
     let pipeline = pipelines.current()?;
     // Held if the batch may change ports or attributes, to serialise such batches.
@@ -445,7 +445,7 @@ async fn submit(
             Ok((submission, pending))
         };
         let next;
-        (submission, next) = decoding::on_blocking_pool_unqueued::<Result<_, Refusal>>(is_large, resolve).await??;
+        (submission, next) = decoding::offload_if_unqueued::<Result<_, Refusal>>(is_large, resolve).await??;
         for piece in std::mem::replace(&mut in_flight, next) {
             pieces.push(piece.await?);
         }

@@ -150,10 +150,10 @@ fn streams_and_roles_are_limited() {
     for stream in 0..3 {
         a.update(stream, &hello("", Some(stream))).unwrap();
     }
-    assert_eq!(a.update(9, &hello("", Some(9))).unwrap_err().cause, Cause::Full);
+    assert_eq!(a.update(9, &hello("", Some(9))).unwrap_err().cause, Cause::Exhausted);
     a.update(10, &hello("a", None)).unwrap();
     a.update(11, &hello("b", None)).unwrap();
-    assert_eq!(a.update(12, &hello("c", None)).unwrap_err().cause, Cause::Full);
+    assert_eq!(a.update(12, &hello("c", None)).unwrap_err().cause, Cause::Exhausted);
     // Nothing is to be remembered of a role that never had a primary.
     a.leave(10);
     assert!(a.update(12, &hello("c", None)).is_ok());
@@ -204,7 +204,7 @@ fn roles_that_come_and_go_keep_nobody_out() {
 fn what_is_kept_of_a_role_is_bounded() {
     let mut a = arbitration();
     let full = |refused: Refusal, said: &str| {
-        assert_eq!(refused.cause, Cause::Full);
+        assert_eq!(refused.cause, Cause::Exhausted);
         assert!(refused.message.contains(said), "{refused}");
     };
     let long = hello(&"r".repeat(1025), Some(1));

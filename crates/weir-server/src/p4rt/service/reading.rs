@@ -1,14 +1,14 @@
 //! The Read RPC.
 
 use super::{Shared, lock};
-use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
+use crate::admission::BudgetPermit;
+use crate::decoding::{self, ListLimits, OFFLOAD_OUTCOMES};
 use crate::device::Pipeline;
 use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::{self, Cursor, Digests, Portion, Reader};
 use crate::p4rt::refusal::{Refusal, batch_status};
 use crate::p4rt::role::Scope;
 use crate::reading::{self, PacedSender, Position, ReadStep, Refused};
-use crate::receiving::BudgetPermit;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::wrappers::ReceiverStream;
@@ -81,8 +81,8 @@ impl reading::EntitySink<pb::Entity> for MessageSink<'_> {
         if entities.is_empty() {
             return Ok(());
         }
-        let places = cost / self.chunk.max(1);
-        self.reader.send(pb::ReadResponse { entities }, cost, places).await
+        let capacity = cost / self.chunk.max(1);
+        self.reader.send(pb::ReadResponse { entities }, cost, capacity).await
     }
 }
 
@@ -133,7 +133,7 @@ async fn answer(
         }
         batch_status(&outcomes, "queries", limit, large)
     };
-    let status = decoding::on_blocking_pool(queries > OFFLOAD_ELEMENTS, status).await;
+    let status = decoding::offload_if(queries > OFFLOAD_OUTCOMES, status).await;
     Err(status.unwrap_or_else(|e| e.status()))
 }
 

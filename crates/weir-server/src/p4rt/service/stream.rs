@@ -1,7 +1,7 @@
 //! The StreamChannel RPC: what controllers say there.
 
 use super::{Shared, Stream, lock};
-use crate::backlog::{self, RESERVED_PLACES, SizeClass};
+use crate::backlog::{self, Droppable, RESERVED_CAPACITY};
 use crate::p4rt::arbitration::{Notice, StreamId};
 use crate::p4rt::refusal::{Refusal, code};
 use std::sync::Arc;
@@ -24,13 +24,16 @@ pub fn open(
     shared: &Arc<Shared>,
     incoming: Streaming<pb::StreamMessageRequest>,
 ) -> Result<ReceiverStream<Outgoing>, Refusal> {
-    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_PLACES);
+    let (out, stream) = mpsc::channel(shared.config.stream_queue.max(1) + RESERVED_CAPACITY);
     let id = shared.next_stream();
     let end = Arc::new(Notify::new());
     {
         let mut streams = lock(&shared.streams);
         if streams.len() >= shared.config.max_streams {
-            return Err(Refusal::full(format!("there are {} streams already", streams.len())));
+            return Err(Refusal::exhausted(format!(
+                "there are {} streams already",
+                streams.len()
+            )));
         }
         let stream = Stream {
             out: out.clone(),
@@ -180,8 +183,8 @@ impl Session {
 /// Sends a message that may be lost. Whether it was sent.
 pub fn offer(shared: &Shared, out: &mpsc::Sender<Outgoing>, answer: Answer) -> bool {
     let size = match answer {
-        Answer::Digest(_) => SizeClass::List,
-        _ => SizeClass::Small,
+        Answer::Digest(_) => Droppable::DigestList,
+        _ => Droppable::Small,
     };
     let message = pb::StreamMessageResponse { update: Some(answer) };
     let is_sent = backlog::has_room(out, size) && out.try_send(Ok(message)).is_ok();

@@ -3,7 +3,7 @@
 use super::{Shared, lock, notify};
 use crate::batches::BatchPermit;
 use crate::dataplane::{Chunking, Cost, Gone, Length, check_atomic_cost, gather_with};
-use crate::decoding::{self, ListLimits, OFFLOAD_ELEMENTS};
+use crate::decoding::{self, ListLimits, OFFLOAD_OUTCOMES};
 use crate::device::{Pipeline, Pipelines};
 use crate::p4rt::apply::apply_all;
 use crate::p4rt::arbitration::role_name;
@@ -82,7 +82,7 @@ pub async fn write(shared: Arc<Shared>, request: WriteRequest, limit: usize) -> 
         Ok((outcomes, _permit)) => {
             let tried = outcomes.len();
             let status = move || batch_status(&outcomes, "updates", limit, large);
-            Err(decoding::on_blocking_pool(tried > OFFLOAD_ELEMENTS, status)
+            Err(decoding::offload_if(tried > OFFLOAD_OUTCOMES, status)
                 .await
                 .unwrap_or_else(|e| e.status()))
         }
@@ -288,7 +288,7 @@ async fn resolve_all(
         let changes: Result<_, Refusal> = updates.iter().map(one).collect();
         Batch::new(changes?, atomicity, most)
     };
-    decoding::on_blocking_pool(is_large, resolve).await?
+    decoding::offload_if(is_large, resolve).await?
 }
 
 /// Applies the changes of digests, in order: digests are state of the server, not of the switch.

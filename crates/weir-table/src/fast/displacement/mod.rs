@@ -24,12 +24,12 @@ mod writer;
 
 pub(super) use writer::{Displacement, MAX_ENTRIES};
 
-use crate::fast::batch::{Batch, each_bit, ones};
 use crate::fast::hash::Seed;
-use crate::fast::packing::{Packing, step};
+use crate::fast::packing::{Packing, tick};
 use crate::fast::seqlock::SeqLock;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::has_simd;
+use crate::fast::simd::has_avx512_vbmi;
+use crate::fast::vector_lookup::{VectorLookup, each_bit, ones};
 use crate::fast::zeroed::Zeroed;
 use stamps::Stamps;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ const DISPLACEMENT_SHIFT: u32 = 24;
 
 /// The hash table, shared by readers and the writer.
 #[derive(Debug)]
-struct Array {
+struct SlotArray {
     /// The entries, see [`Packing`]; 0 where a slot is free.
     slots: Zeroed<AtomicU64>,
     /// With `idle_timeout`.
@@ -69,7 +69,7 @@ struct Array {
 
 /// Readers' view.
 #[derive(Debug)]
-pub(super) struct DisplacementView(Arc<Array>);
+pub(super) struct DisplacementView(Arc<SlotArray>);
 
 /// Maps 32 bits to a number below `count`, uniformly.
 #[inline(always)]
@@ -77,9 +77,9 @@ fn scale(bits: u64, count: u64) -> usize {
     (((bits & 0xffff_ffff) * count) >> 32) as usize
 }
 
-impl Array {
+impl SlotArray {
     fn new(packing: Packing, slots: usize, groups: u32, stamps: bool) -> Self {
-        Array {
+        SlotArray {
             slots: Zeroed::new(slots),
             stamps: stamps.then(|| Stamps::new(slots)),
             displacements: Zeroed::new(MAX_KEY_GROUPS),
@@ -89,7 +89,7 @@ impl Array {
             seqlock: SeqLock::default(),
             moves: AtomicU64::new(0),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            uses_simd: has_simd(),
+            uses_simd: has_avx512_vbmi(),
         }
     }
 
@@ -116,21 +116,21 @@ impl Array {
 
     /// Stamps a slot that was hit, with `idle_timeout`.
     #[inline(always)]
-    fn stamp_hit(&self, slot_index: usize, step: u32) {
+    fn stamp_hit(&self, slot_index: usize, tick: u32) {
         if let Some(stamps) = &self.stamps {
-            stamps.record_hit(slot_index, step);
+            stamps.record_hit(slot_index, tick);
         }
     }
 
-    /// The contents and number of a key's slot, correct also while a writer runs.
+    /// A key's entry as its slot packs it, and the slot's index, correct also while a writer runs.
     fn find(&self, key: u64) -> Option<(u64, usize)> {
         let (needle, significant) = (self.packing.needle(key), self.packing.significant());
         loop {
             let moves = self.moves.load(Ordering::Acquire);
             let slot_index = self.slot_of_key(key);
-            let slot = self.slots[slot_index].load(Ordering::Acquire);
-            if slot & significant == needle {
-                return Some((slot, slot_index));
+            let entry = self.slots[slot_index].load(Ordering::Acquire);
+            if entry & significant == needle {
+                return Some((entry, slot_index));
             }
             fence(Ordering::Acquire);
             if self.moves.load(Ordering::Relaxed) == moves {
@@ -141,50 +141,50 @@ impl Array {
     }
 
     #[inline(always)]
-    fn lookup(&self, batch: &Batch<'_>) -> u64 {
+    fn lookup(&self, vector: &VectorLookup<'_>) -> u64 {
         if let Some(stamps) = &self.stamps {
-            stamps.observe(step(batch.now));
+            stamps.observe(tick(vector.now));
         }
         if let Some(version) = self.seqlock.read_begin() {
-            let hits = self.optimistic(batch);
+            let hits = self.optimistic(vector);
             if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.contended(*batch)
+        self.contended(*vector)
     }
 
     /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
-    fn optimistic(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic(&self, vector: &VectorLookup<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_simd(batch) };
+            return unsafe { self.lookup_simd(vector) };
         }
-        self.lookup_scalar(*batch)
+        self.lookup_scalar(*vector)
     }
 
-    /// [`Array::optimistic`] without SIMD.
+    /// [`SlotArray::optimistic`] without SIMD.
     #[inline(always)]
-    fn lookup_scalar(&self, batch: Batch<'_>) -> u64 {
-        if let Some(queue) = batch.queue {
+    fn lookup_scalar(&self, vector: VectorLookup<'_>) -> u64 {
+        if let Some(queue) = vector.queue {
             queue.prefetch_all();
         }
         let (packing, significant) = (self.packing, self.packing.significant());
         // SAFETY: the default has the words of a result.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        let now = step(batch.now) as u32;
+        let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
+        let now = tick(vector.now) as u32;
         let mut hits = 0;
-        each_bit(batch.active, |slot, bit| {
+        each_bit(vector.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             let slot_index = self.slot_of_key(key);
             let value = self.slots[slot_index].load(Ordering::Relaxed);
             let hit = value & significant == packing.needle(key);
             hits |= bit & ones(hit);
             // SAFETY: only active slots, and word 0 of results always exists.
-            unsafe { batch.set_result(0, slot, if hit { packing.head(value) } else { default }) };
+            unsafe { vector.set_result(0, slot, if hit { packing.head(value) } else { default }) };
             if hit {
                 self.stamp_hit(slot_index, now);
             }
@@ -195,23 +195,23 @@ impl Array {
     /// A lookup that is correct also while a writer runs.
     #[cold]
     #[inline(never)]
-    fn contended(&self, batch: Batch<'_>) -> u64 {
-        if let Some(queue) = batch.queue {
+    fn contended(&self, vector: VectorLookup<'_>) -> u64 {
+        if let Some(queue) = vector.queue {
             queue.prefetch_all();
         }
-        let now = step(batch.now) as u32;
+        let now = tick(vector.now) as u32;
         let mut hits = 0;
-        each_bit(batch.active, |slot, bit| {
+        each_bit(vector.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            match self.find(unsafe { batch.key(0, slot) }) {
+            match self.find(unsafe { vector.key(0, slot) }) {
                 Some((value, slot_index)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
-                    unsafe { batch.set_result(0, slot, self.packing.head(value)) };
+                    unsafe { vector.set_result(0, slot, self.packing.head(value)) };
                     self.stamp_hit(slot_index, now);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
-                None => unsafe { batch.write_result(slot, batch.default) },
+                None => unsafe { vector.write_result(slot, vector.default) },
             }
         });
         hits
@@ -227,7 +227,7 @@ impl DisplacementView {
     }
 
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        self.0.lookup(batch)
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        self.0.lookup(vector)
     }
 }

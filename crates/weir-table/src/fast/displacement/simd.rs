@@ -2,11 +2,11 @@
 //! are held in four registers, so a lookup's only memory access is the slot itself.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit};
-use crate::fast::displacement::{Array, DISPLACEMENT_FACTOR, DISPLACEMENT_SHIFT};
+use crate::fast::displacement::{DISPLACEMENT_FACTOR, DISPLACEMENT_SHIFT, SlotArray};
 use crate::fast::hash::Seed;
-use crate::fast::packing::step;
+use crate::fast::packing::tick;
 use crate::fast::simd::{LANES, PackedSlots, SlotWords, group_mask, hash, words_at};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit};
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,24 +19,24 @@ struct Constants {
     entries: PackedSlots,
 }
 
-/// 256 bytes: the displacement of each group of keys, or a bit per slot.
+/// 256 bytes: the displacement of each group of keys, or a bit per slot. In registers.
 #[derive(Clone, Copy)]
-struct Bytes([__m512i; 4]);
+struct ByteTable([__m512i; 4]);
 
-/// The slots that hit, and those among them whose stamp is of another step.
+/// The slots that hit, and those among them whose stamp is of another tick.
 #[derive(Default)]
 struct Outcome {
     hits: u64,
     stale: u64,
 }
 
-impl Array {
+impl SlotArray {
     /// An optimistic lookup: valid only if no write ran concurrently.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
+    pub(super) fn lookup_simd(&self, vector: &VectorLookup<'_>) -> u64 {
         let word = |w: u64| _mm512_set1_epi64(w as i64);
         // SAFETY: the default has the words of a result.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
         let constants = Constants {
             seed: self.seed,
             key_groups: word(self.groups.into()),
@@ -44,28 +44,30 @@ impl Array {
             first_slot: word(self.slots.as_ptr().expose_provenance() as u64),
             entries: PackedSlots::new(self.packing, default),
         };
-        let displacements = Bytes::of(&self.displacements);
+        let displacements = ByteTable::of(&self.displacements);
         let found = match &self.stamps {
-            None if batch.active == u64::MAX => lookup_groups::<true>(batch, &constants, displacements, None),
-            None => lookup_groups::<false>(batch, &constants, displacements, None),
-            Some(stamps) if batch.active == u64::MAX => {
-                lookup_groups::<true>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh())))
+            None if vector.active == u64::MAX => lookup_groups::<true>(vector, &constants, displacements, None),
+            None => lookup_groups::<false>(vector, &constants, displacements, None),
+            Some(stamps) if vector.active == u64::MAX => {
+                lookup_groups::<true>(vector, &constants, displacements, Some(ByteTable::of(stamps.fresh())))
             }
-            Some(stamps) => lookup_groups::<false>(batch, &constants, displacements, Some(Bytes::of(stamps.fresh()))),
+            Some(stamps) => {
+                lookup_groups::<false>(vector, &constants, displacements, Some(ByteTable::of(stamps.fresh())))
+            }
         };
         if found.stale != 0 {
-            self.stamp_all(batch, found.stale);
+            self.stamp_all(vector, found.stale);
         }
         found.hits
     }
 
     /// Stamps hits.
     #[inline(never)]
-    fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
-        let now = step(batch.now) as u32;
+    fn stamp_all(&self, vector: &VectorLookup<'_>, hit: u64) {
+        let now = tick(vector.now) as u32;
         each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             // It may have moved or been removed since.
             if let Some((_, slot_index)) = self.find(key) {
                 self.stamp_hit(slot_index, now);
@@ -76,33 +78,33 @@ impl Array {
 
 /// Looks all groups up. Two passes, first the addresses of all slots, then their contents, let the
 /// processor overlap several groups. `ALL` if all slots are active. `fresh`: a bit per slot that
-/// was hit in this step already, in tables with `idle_timeout`.
+/// was hit in this tick already, in tables with `idle_timeout`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
 fn lookup_groups<const ALL: bool>(
-    batch: &Batch<'_>,
+    vector: &VectorLookup<'_>,
     constants: &Constants,
-    displacements: Bytes,
-    fresh: Option<Bytes>,
+    displacements: ByteTable,
+    fresh: Option<ByteTable>,
 ) -> Outcome {
-    let batch = *batch;
+    let vector = *vector;
     let mut found = Outcome::default();
     let mut addresses = SlotWords::new();
-    let active_in = |group| if ALL { u8::MAX } else { group_mask(batch.active, group) };
-    for group in 0..SLOTS / LANES {
+    let active_in = |group| if ALL { u8::MAX } else { group_mask(vector.active, group) };
+    for group in 0..VECTOR_SLOTS / LANES {
         let active = active_in(group);
-        if let Some(queue) = batch.queue {
-            queue.prefetch_part(group, 2 * SLOTS / LANES);
+        if let Some(queue) = vector.queue {
+            queue.prefetch_part(group, 2 * VECTOR_SLOTS / LANES);
         }
         if active != 0 {
             // SAFETY: keys have a word, and these are active slots of the group.
-            let slot_indices = constants.slots_of_keys(unsafe { batch.load_keys(0, group, active) }, displacements);
+            let slot_indices = constants.slots_of_keys(unsafe { vector.load_keys(0, group, active) }, displacements);
             addresses.set(
                 group,
                 _mm512_add_epi64(_mm512_slli_epi64::<3>(slot_indices), constants.first_slot),
             );
             if let Some(fresh) = &fresh {
-                let bits = fresh.at(_mm512_srli_epi64::<3>(slot_indices));
+                let bits = fresh.lookup(_mm512_srli_epi64::<3>(slot_indices));
                 let bit = _mm512_sllv_epi64(
                     _mm512_set1_epi64(1),
                     _mm512_and_si512(slot_indices, _mm512_set1_epi64(7)),
@@ -111,21 +113,21 @@ fn lookup_groups<const ALL: bool>(
             }
         }
     }
-    for group in 0..SLOTS / LANES {
+    for group in 0..VECTOR_SLOTS / LANES {
         let active = active_in(group);
-        if let Some(queue) = batch.queue {
-            queue.prefetch_part(SLOTS / LANES + group, 2 * SLOTS / LANES);
+        if let Some(queue) = vector.queue {
+            queue.prefetch_part(VECTOR_SLOTS / LANES + group, 2 * VECTOR_SLOTS / LANES);
         }
         if active != 0 {
-            // SAFETY: places are below the number of slots.
+            // SAFETY: slot numbers are below the number of slots.
             let slots = unsafe { words_at(addresses.group(group)) };
             // SAFETY: keys have a word, and these are active slots of the group.
-            let keys = unsafe { batch.load_keys(0, group, active) };
+            let keys = unsafe { vector.load_keys(0, group, active) };
             // SAFETY: results have a word, and these are active slots of the group.
             let hits = unsafe {
                 constants
                     .entries
-                    .write_results(batch, group, active, slots, constants.entries.needles(keys))
+                    .write_results(vector, group, active, slots, constants.entries.needles(keys))
             };
             found.hits |= u64::from(hits) << (LANES * group);
         }
@@ -135,14 +137,14 @@ fn lookup_groups<const ALL: bool>(
 }
 
 impl Constants {
-    /// The slot numbers of keys, computed like [`Array::slot_of_key`].
+    /// The slot numbers of keys, computed like [`SlotArray::slot_of_key`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn slots_of_keys(&self, keys: __m512i, displacements: Bytes) -> __m512i {
+    fn slots_of_keys(&self, keys: __m512i, displacements: ByteTable) -> __m512i {
         let hash = hash(self.seed, keys);
         let key_groups = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.key_groups));
         let factors = _mm512_or_si512(
-            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.at(key_groups)),
+            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.lookup(key_groups)),
             _mm512_set1_epi64(DISPLACEMENT_FACTOR as i64),
         );
         let mixed = _mm512_mul_epu32(hash, factors);
@@ -150,14 +152,14 @@ impl Constants {
     }
 }
 
-impl Bytes {
+impl ByteTable {
     /// Loads the first 256 bytes.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn of(bytes: &[AtomicU8]) -> Self {
         assert!(bytes.len() >= 256);
         // SAFETY: there are at least 256 bytes.
-        Bytes(std::array::from_fn(|i| unsafe {
+        ByteTable(std::array::from_fn(|i| unsafe {
             _mm512_loadu_si512(bytes.as_ptr().add(64 * i).cast())
         }))
     }
@@ -165,7 +167,7 @@ impl Bytes {
     /// The bytes with these numbers, which are below 256.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn at(&self, numbers: __m512i) -> __m512i {
+    fn lookup(&self, numbers: __m512i) -> __m512i {
         const LOWEST: u64 = 0x0101_0101_0101_0101;
         let [a, b, c, d] = self.0;
         let low = _mm512_maskz_permutex2var_epi8(LOWEST, a, numbers, b);

@@ -1,10 +1,10 @@
 //! The writer's side of the displacement hash: chooses displacements, moves groups and rebuilds the
 //! array.
 
-use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::displacement::{Array, DisplacementView, MAX_KEY_GROUPS, MAX_SLOTS};
+use crate::fast::LAST_HIT_TICK_NS;
+use crate::fast::displacement::{DisplacementView, MAX_KEY_GROUPS, MAX_SLOTS, SlotArray};
 use crate::fast::head::INDIRECT;
-use crate::fast::packing::{Packing, step};
+use crate::fast::packing::{Packing, tick};
 use crate::fast::rule::Rule;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 /// Most entries: half the number of slots. Beyond that, displacements with free slots for all keys
 /// of a group become rare.
 pub(in crate::fast) const MAX_ENTRIES: usize = MAX_SLOTS / 2;
-/// Highest load of an array that can still grow, in eighths of its slots.
-const MAX_LOAD: usize = 5;
+/// Highest load of an array that can still grow.
+const MAX_LOAD_EIGHTHS: usize = 5;
 /// Attempts to move another group out of the way.
 const MAX_EVICTIONS: usize = 8;
 /// Keys per group, on average, when an array is built.
@@ -25,21 +25,22 @@ const MIN_SLOTS: usize = 16;
 /// The writer's side.
 #[derive(Debug)]
 pub(in crate::fast) struct Displacement {
-    array: Arc<Array>,
+    array: Arc<SlotArray>,
     /// The entries, by key.
     items: FxHashMap<u64, Item>,
     /// The keys of each group.
     groups: Vec<Vec<u64>>,
     /// Keys by handle, with `idle_timeout`.
-    keys: Option<FxHashMap<u32, u64>>,
+    key_by_handle: Option<FxHashMap<u32, u64>>,
     /// Items were changed that the array does not contain yet.
     deferred: bool,
 }
 
-/// An entry. `stamp` is the step with which it is inserted.
+/// An entry. `stamp` is the tick with which it is inserted.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    slot: u64,
+    /// See [`Packing`].
+    packed_entry: u64,
     handle: u32,
     stamp: u64,
 }
@@ -50,10 +51,10 @@ struct Full;
 impl Displacement {
     pub(in crate::fast) fn new(packing: Packing, stamps: bool) -> Self {
         Displacement {
-            array: Arc::new(Array::new(packing, MIN_SLOTS, 1, stamps)),
+            array: Arc::new(SlotArray::new(packing, MIN_SLOTS, 1, stamps)),
             items: FxHashMap::default(),
             groups: vec![Vec::new()],
-            keys: stamps.then(FxHashMap::default),
+            key_by_handle: stamps.then(FxHashMap::default),
             deferred: false,
         }
     }
@@ -75,7 +76,7 @@ impl Displacement {
             .iter()
             .map(|g| g.capacity() * 8 + size_of::<Vec<u64>>())
             .sum();
-        let keys = self.keys.as_ref().map_or(0, |k| k.capacity() * 17);
+        let keys = self.key_by_handle.as_ref().map_or(0, |k| k.capacity() * 17);
         array.slots.bytes() + stamps + array.displacements.bytes() + self.items.capacity() * 33 + groups + keys
     }
 
@@ -99,12 +100,12 @@ impl Displacement {
 
     /// When an entry was hit last.
     pub(in crate::fast) fn stamp(&self, handle: u32) -> Option<u64> {
-        let key = self.keys.as_ref()?.get(&handle)?;
+        let key = self.key_by_handle.as_ref()?.get(&handle)?;
         let item = self.items.get(key).filter(|item| item.handle == handle);
-        item.and_then(|_| Some(self.time(*key)? * LAST_HIT_STEP_NS))
+        item.and_then(|_| Some(self.time(*key)? * LAST_HIT_TICK_NS))
     }
 
-    /// When a key was hit last or inserted, in steps.
+    /// When a key was hit last or inserted, in ticks.
     fn time(&self, key: u64) -> Option<u64> {
         let item = self.items.get(&key)?;
         let Some(stamps) = &self.array.stamps else {
@@ -114,10 +115,17 @@ impl Displacement {
         Some(found.map_or(item.stamp, |(_, slot_index)| stamps.get(slot_index)))
     }
 
-    /// All entries: key, slot, handle and last hit.
+    /// All entries: key, packed entry, handle and last hit.
     pub(in crate::fast) fn entries(&self) -> impl ExactSizeIterator<Item = (u64, u64, u32, u64)> {
         let items = self.items.iter();
-        items.map(|(key, item)| (*key, item.slot, item.handle, self.time(*key).unwrap_or(item.stamp)))
+        items.map(|(key, item)| {
+            (
+                *key,
+                item.packed_entry,
+                item.handle,
+                self.time(*key).unwrap_or(item.stamp),
+            )
+        })
     }
 
     /// Whether a result refers to a member or a group. Such entries are left out: a slot has no
@@ -134,12 +142,12 @@ impl Displacement {
         let key = rule.value[0];
         let old = self.time(key);
         let item = Item {
-            slot: self.array.packing.pack(key, result[0]),
+            packed_entry: self.array.packing.pack(key, result[0]),
             handle: rule.handle,
-            stamp: step(stamp).max(old.unwrap_or(0)),
+            stamp: tick(stamp).max(old.unwrap_or(0)),
         };
         let before = self.items.insert(key, item);
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = &mut self.key_by_handle {
             if let Some(before) = before {
                 keys.remove(&before.handle);
             }
@@ -153,7 +161,7 @@ impl Displacement {
             self.under_seqlock(|this| this.write(slot_index, item));
             return false;
         }
-        if self.items.len() * 8 <= self.array.slots.len() * MAX_LOAD && self.add(key, item).is_ok() {
+        if self.items.len() * 8 <= self.array.slots.len() * MAX_LOAD_EIGHTHS && self.add(key, item).is_ok() {
             return false;
         }
         self.rebuild();
@@ -167,7 +175,7 @@ impl Displacement {
             return false;
         }
         self.items.remove(&key);
-        if let Some(keys) = &mut self.keys {
+        if let Some(keys) = &mut self.key_by_handle {
             keys.remove(&rule.handle);
         }
         if self.deferred {
@@ -192,7 +200,7 @@ impl Displacement {
         if let Some(stamps) = &self.array.stamps {
             stamps.set(slot_index, item.stamp);
         }
-        self.array.slots[slot_index].store(item.slot, Ordering::Release);
+        self.array.slots[slot_index].store(item.packed_entry, Ordering::Release);
     }
 
     /// Inserts a new key, and moves the other keys of its group if necessary.
@@ -224,7 +232,7 @@ impl Displacement {
                     this.write(*slot_index, Item { stamp, ..*item });
                 }
             }
-            // All keys are in both places now. A reader that misses one in its old slot retries.
+            // All keys are in both slots now. A reader that misses one in its old slot retries.
             this.array.displacements[group].store(displacement, Ordering::Release);
             this.array.moves.fetch_add(1, Ordering::Release);
             for slot_index in &from {
@@ -238,8 +246,8 @@ impl Displacement {
     fn evict_group(&self, group: usize, keys: &[u64]) -> Option<(u8, Vec<usize>)> {
         let array = &self.array;
         let owner = |slot_index: &usize| {
-            let slot = array.slots[*slot_index].load(Ordering::Relaxed);
-            (slot != 0).then(|| array.group(array.seed.hash_word(array.packing.key(slot))))
+            let entry = array.slots[*slot_index].load(Ordering::Relaxed);
+            (entry != 0).then(|| array.group(array.seed.hash_word(array.packing.key(entry))))
         };
         let mut tried = 0;
         (0..=u8::MAX).find_map(|displacement| {
@@ -311,7 +319,7 @@ impl Displacement {
     /// Builds an array of `slots` slots from the items, the largest groups first.
     fn fill(&mut self, slots: usize) -> Result<(), Full> {
         let groups = slots.div_ceil(2 * KEYS_PER_GROUP).min(MAX_KEY_GROUPS);
-        let array = Array::new(self.array.packing, slots, groups as u32, self.keys.is_some());
+        let array = SlotArray::new(self.array.packing, slots, groups as u32, self.key_by_handle.is_some());
         self.array = Arc::new(array);
         self.groups = vec![Vec::new(); groups];
         for key in self.items.keys() {
@@ -349,14 +357,14 @@ mod tests {
         let taken = array.slots.iter().filter(|s| s.load(Ordering::Relaxed) != 0).count();
         assert_eq!((table.len(), taken), (keys.clone().count(), keys.clone().count()));
         for key in keys {
-            let slot = array.slots[array.slot_of_key(key)].load(Ordering::Relaxed);
-            assert_eq!(slot, key << 10 | 0x155 << 1 | 1);
-            assert_eq!(table.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
+            let entry = array.slots[array.slot_of_key(key)].load(Ordering::Relaxed);
+            assert_eq!(entry, key << 10 | 0x155 << 1 | 1);
+            assert_eq!(table.stamp(key as u32 + 1), Some(key * LAST_HIT_TICK_NS));
         }
     }
 
     fn insert(table: &mut Displacement, key: u64) -> bool {
-        table.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS)
+        table.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_TICK_NS)
     }
 
     #[test]

@@ -35,9 +35,9 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
     /// The stamp of a slot, if buckets have stamps.
     fn stamp(&self, slot: usize) -> Option<&AtomicU64>;
 
-    /// The buckets as [`Two`], if that is their type.
+    /// The buckets as [`TwoSlots`], if that is their type.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    fn as_two(_buckets: &[Self]) -> Option<&[Two]> {
+    fn as_two_slots(_buckets: &[Self]) -> Option<&[TwoSlots]> {
         None
     }
 
@@ -136,27 +136,27 @@ impl Compare for Avx2 {
 /// Four slots with results of one word. Stamps are elsewhere.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(in crate::fast) struct Four {
+pub(in crate::fast) struct FourSlots {
     keys: [AtomicU64; 4],
     heads: [AtomicU64; 4],
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Four>() == 64);
+const _: () = assert!(size_of::<FourSlots>() == 64);
 
 // SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
-unsafe impl Zeroable for Four {
+unsafe impl Zeroable for FourSlots {
     #[cfg(loom)]
     fn zero() -> Self {
         let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        Four {
+        FourSlots {
             keys: zeros(),
             heads: zeros(),
         }
     }
 }
 
-impl Bucket for Four {
+impl Bucket for FourSlots {
     const SLOTS: usize = 4;
     const MAX_LOAD: usize = 6;
     const HAS_STAMPS: bool = false;
@@ -191,9 +191,9 @@ impl Bucket for Four {
 /// Two slots with results of up to two words, and stamps: head, key, data, stamp.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(in crate::fast) struct Two([Slot; 2]);
+pub(in crate::fast) struct TwoSlots([Slot; 2]);
 
-/// A slot of [`Two`].
+/// A slot of [`TwoSlots`].
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
@@ -204,13 +204,13 @@ struct Slot {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Two>() == 64);
+const _: () = assert!(size_of::<TwoSlots>() == 64);
 
 // SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
-unsafe impl Zeroable for Two {
+unsafe impl Zeroable for TwoSlots {
     #[cfg(loom)]
     fn zero() -> Self {
-        Two(std::array::from_fn(|_| Slot {
+        TwoSlots(std::array::from_fn(|_| Slot {
             head: AtomicU64::new(0),
             key: AtomicU64::new(0),
             data: AtomicU64::new(0),
@@ -219,7 +219,7 @@ unsafe impl Zeroable for Two {
     }
 }
 
-impl Bucket for Two {
+impl Bucket for TwoSlots {
     const SLOTS: usize = 2;
     const MAX_LOAD: usize = 5;
     const HAS_STAMPS: bool = true;
@@ -246,7 +246,7 @@ impl Bucket for Two {
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
-    fn as_two(buckets: &[Self]) -> Option<&[Two]> {
+    fn as_two_slots(buckets: &[Self]) -> Option<&[TwoSlots]> {
         Some(buckets)
     }
 

@@ -14,24 +14,24 @@
 
 mod bucket;
 #[cfg(all(loom, test))]
-mod models;
+mod loom_tests;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod simd;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx2;
-pub(super) use bucket::{Bucket, Compare, Four, Portable, Two};
+pub(super) use bucket::{Bucket, Compare, FourSlots, Portable, TwoSlots};
 
-use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
-use crate::fast::cuckoo::{self, SlotIndex};
+use crate::fast::LAST_HIT_TICK_NS;
+use crate::fast::cuckoo_path::{self, SlotIndex};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
 use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::rule::Rule;
 use crate::fast::seqlock::SeqLock;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::has_simd;
+use crate::fast::simd::has_avx512_vbmi;
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit, each_slot, is_contiguous, ones};
 use crate::fast::zeroed::Zeroed;
 use crate::sync::{AtomicU64, fence, spin_loop};
 use bucket::{OVERFLOW, Probe, RESULT, VERSION, WRITING};
@@ -87,7 +87,7 @@ impl<B: Bucket> Array<B> {
             free_key,
             moves: AtomicU64::new(0),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            uses_simd: has_simd(),
+            uses_simd: has_avx512_vbmi(),
         };
         for bucket in of_zero {
             for slot in 0..B::SLOTS {
@@ -129,7 +129,7 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn stamp_hit(&self, bucket: usize, slot: usize, now: u64) {
         if let Some(stamp) = self.stamp(bucket, slot)
-            && stamp.load(Ordering::Relaxed) / LAST_HIT_STEP_NS != now / LAST_HIT_STEP_NS
+            && stamp.load(Ordering::Relaxed) / LAST_HIT_TICK_NS != now / LAST_HIT_TICK_NS
         {
             stamp.store(now, Ordering::Relaxed);
         }
@@ -159,14 +159,17 @@ impl<B: Bucket> Array<B> {
     }
 
     #[inline(always)]
-    fn lookup<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup<C: Compare, const CONTIGUOUS: bool, const DATA: bool, const STAMP: bool>(
+        &self,
+        vector: &mut VectorLookup<'_>,
+    ) -> u64 {
         if let Some(version) = self.seqlock.read_begin() {
-            let hits = self.optimistic::<C, DENSE, DATA, STAMP>(batch);
+            let hits = self.optimistic::<C, CONTIGUOUS, DATA, STAMP>(vector);
             if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.contended::<DATA, STAMP>(*batch)
+        self.contended::<DATA, STAMP>(*vector)
     }
 
     /// Whether buckets exceed the near caches, so that a prefetch pays.
@@ -176,16 +179,16 @@ impl<B: Bucket> Array<B> {
 
     /// Computes the first bucket of each slot's key, in a loop of its own so that it is vectorised.
     #[inline(always)]
-    fn first_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64]) -> [u32; SLOTS] {
+    fn first_buckets<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64]) -> [u32; VECTOR_SLOTS] {
         let (seed, mask) = (self.seed, self.mask);
-        let mut numbers = [0; SLOTS];
-        if DENSE {
+        let mut numbers = [0; VECTOR_SLOTS];
+        if CONTIGUOUS {
             for (number, key) in numbers.iter_mut().zip(keys) {
                 *number = first(seed.hash_word(*key), mask) as u32;
             }
         } else {
             each_bit(active, |slot, _| {
-                numbers[slot & (SLOTS - 1)] = first(seed.hash_word(keys[slot]), mask) as u32;
+                numbers[slot & (VECTOR_SLOTS - 1)] = first(seed.hash_word(keys[slot]), mask) as u32;
             });
         }
         numbers
@@ -193,11 +196,11 @@ impl<B: Bucket> Array<B> {
 
     /// Prefetches the buckets with these numbers, and their stamps.
     #[inline(always)]
-    fn prefetch_buckets<const DENSE: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; SLOTS]) {
+    fn prefetch_buckets<const CONTIGUOUS: bool, const STAMP: bool>(&self, active: u64, numbers: &[u32; VECTOR_SLOTS]) {
         let buckets = self.buckets.as_slice().as_ptr();
         let stamps = self.stamps.as_ref().map(|s| s.as_slice().as_ptr());
-        each_slot::<DENSE>(active, |slot, _| {
-            let number = numbers[slot & (SLOTS - 1)] as usize;
+        each_slot::<CONTIGUOUS>(active, |slot, _| {
+            let number = numbers[slot & (VECTOR_SLOTS - 1)] as usize;
             prefetch(buckets.wrapping_add(number));
             if STAMP && let Some(stamps) = stamps {
                 prefetch(stamps.wrapping_add(number * B::SLOTS));
@@ -207,63 +210,66 @@ impl<B: Bucket> Array<B> {
 
     /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
-    fn optimistic<C: Compare, const DENSE: bool, const DATA: bool, const STAMP: bool>(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic<C: Compare, const CONTIGUOUS: bool, const DATA: bool, const STAMP: bool>(
+        &self,
+        vector: &VectorLookup<'_>,
+    ) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if DATA
             && self.uses_simd
-            && let Some(buckets) = B::as_two(&self.buckets)
+            && let Some(buckets) = B::as_two_slots(&self.buckets)
         {
             // SAFETY: the processor has these features, and results have two words.
-            return unsafe { self.lookup_simd::<STAMP>(batch, buckets) };
+            return unsafe { self.lookup_simd::<STAMP>(vector, buckets) };
         }
-        let batch = *batch;
-        let active = batch.active;
+        let vector = *vector;
+        let active = vector.active;
         let buckets = self.buckets.as_slice().as_ptr();
-        let count = SLOTS - active.leading_zeros() as usize;
+        let count = VECTOR_SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
-        let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), count) };
-        let mut numbers = self.first_buckets::<DENSE>(active, keys);
-        if self.needs_prefetch() && !batch.is_prefetched {
-            self.prefetch_buckets::<DENSE, STAMP>(active, &numbers);
+        let keys = unsafe { std::slice::from_raw_parts(vector.key_row(0), count) };
+        let mut numbers = self.first_buckets::<CONTIGUOUS>(active, keys);
+        if self.needs_prefetch() && !vector.is_prefetched {
+            self.prefetch_buckets::<CONTIGUOUS, STAMP>(active, &numbers);
         }
-        let mut positions = [0u8; SLOTS];
+        let mut positions = [0u8; VECTOR_SLOTS];
         let mut hits = 0;
-        each_slot::<DENSE>(active, |slot, bit| {
+        each_slot::<CONTIGUOUS>(active, |slot, bit| {
             // SAFETY: there are `mask + 1` buckets, and the mask was applied to the numbers.
-            let bucket = unsafe { &*buckets.add(numbers[slot & (SLOTS - 1)] as usize) };
+            let bucket = unsafe { &*buckets.add(numbers[slot & (VECTOR_SLOTS - 1)] as usize) };
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             let hit = unsafe {
-                let (hit, position) = bucket.find::<C>(batch.key(0, slot));
-                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                let (hit, position) = bucket.find::<C>(vector.key(0, slot));
+                vector.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
                 if DATA && let Some(data) = bucket.data(position) {
-                    batch.set_result(1, slot, data.load(Ordering::Relaxed));
+                    vector.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
                 if STAMP {
-                    positions[slot & (SLOTS - 1)] = position as u8;
+                    positions[slot & (VECTOR_SLOTS - 1)] = position as u8;
                 }
                 hit
             };
-            if DENSE {
+            if CONTIGUOUS {
                 hits = hits >> 1 | u64::from(hit) << 63;
             } else {
                 hits |= bit & ones(hit);
             }
         });
-        if DENSE && active != 0 {
+        if CONTIGUOUS && active != 0 {
             hits >>= active.leading_zeros();
         }
         if hits != active {
             // SAFETY: only active slots, and the default's length was checked.
             each_bit(active & !hits, |slot, _| unsafe {
-                batch.write_result(slot, batch.default)
+                vector.write_result(slot, vector.default)
             });
-            self.search_second::<DATA>(batch, active & !hits, &mut numbers, &mut positions, &mut hits);
+            self.search_second::<DATA>(vector, active & !hits, &mut numbers, &mut positions, &mut hits);
         }
         if STAMP {
             each_bit(hits, |slot, _| {
-                let slot = slot & (SLOTS - 1);
-                self.stamp_hit(numbers[slot] as usize, positions[slot].into(), batch.now);
+                let slot = slot & (VECTOR_SLOTS - 1);
+                self.stamp_hit(numbers[slot] as usize, positions[slot].into(), vector.now);
             });
         }
         hits
@@ -273,38 +279,38 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn search_second<const DATA: bool>(
         &self,
-        batch: Batch<'_>,
+        vector: VectorLookup<'_>,
         missed: u64,
-        numbers: &mut [u32; SLOTS],
-        positions: &mut [u8; SLOTS],
+        numbers: &mut [u32; VECTOR_SLOTS],
+        positions: &mut [u8; VECTOR_SLOTS],
         hits: &mut u64,
     ) {
         let mut second_mask = 0;
         each_bit(missed, |slot, bit| {
-            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            let bucket = self.bucket(numbers[slot & (VECTOR_SLOTS - 1)] as usize);
             second_mask |= bit & ones(bucket.head(0).load(Ordering::Relaxed) & OVERFLOW != 0);
         });
         each_bit(second_mask, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
-            let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
+            let hash = self.seed.hash_word(unsafe { vector.key(0, slot) });
             let number = second(hash, self.mask);
-            numbers[slot & (SLOTS - 1)] = number as u32;
+            numbers[slot & (VECTOR_SLOTS - 1)] = number as u32;
             prefetch(self.bucket(number));
         });
         each_bit(second_mask, |slot, bit| {
-            let bucket = self.bucket(numbers[slot & (SLOTS - 1)] as usize);
+            let bucket = self.bucket(numbers[slot & (VECTOR_SLOTS - 1)] as usize);
             // SAFETY: only active slots; word 0 always exists, and word 1 of results does if
             // `DATA`.
             unsafe {
-                let (hit, position) = bucket.find::<Portable>(batch.key(0, slot));
+                let (hit, position) = bucket.find::<Portable>(vector.key(0, slot));
                 if !hit {
                     return;
                 }
-                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                vector.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
                 if DATA && let Some(data) = bucket.data(position) {
-                    batch.set_result(1, slot, data.load(Ordering::Relaxed));
+                    vector.set_result(1, slot, data.load(Ordering::Relaxed));
                 }
-                positions[slot & (SLOTS - 1)] = position as u8;
+                positions[slot & (VECTOR_SLOTS - 1)] = position as u8;
             }
             *hits |= bit;
         });
@@ -313,20 +319,20 @@ impl<B: Bucket> Array<B> {
     /// A lookup that detects concurrent writes of single slots.
     #[cold]
     #[inline(never)]
-    fn contended<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn contended<const DATA: bool, const STAMP: bool>(&self, vector: VectorLookup<'_>) -> u64 {
         let moves = self.moves.load(Ordering::Acquire);
         let mut passes = Passes::default();
-        self.pass::<DATA, STAMP>(batch, batch.active, first, &mut passes);
+        self.pass::<DATA, STAMP>(vector, vector.active, first, &mut passes);
         let pending = passes.second_mask;
         if pending != 0 {
-            self.pass::<DATA, STAMP>(batch, pending, second, &mut passes);
+            self.pass::<DATA, STAMP>(vector, pending, second, &mut passes);
             fence(Ordering::Acquire);
             if self.moves.load(Ordering::Relaxed) != moves {
                 passes.torn |= pending & !passes.hits;
             }
         }
         if passes.torn != 0 {
-            self.retry_each::<DATA, STAMP>(batch, batch.active, &mut passes.hits);
+            self.retry_each::<DATA, STAMP>(vector, vector.active, &mut passes.hits);
         }
         passes.hits
     }
@@ -335,16 +341,16 @@ impl<B: Bucket> Array<B> {
     #[inline(always)]
     fn pass<const DATA: bool, const STAMP: bool>(
         &self,
-        batch: Batch<'_>,
+        vector: VectorLookup<'_>,
         slots: u64,
         which: impl Fn(u64, usize) -> usize,
         passes: &mut Passes,
     ) {
         // SAFETY: the default has as many words as a result, and there is word 1 if `DATA`.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
         let default_data = if DATA {
             // SAFETY: the default has as many words as a result, so word 1 where there are data.
-            unsafe { batch.default.add(1).as_ref() }.load(Ordering::Relaxed)
+            unsafe { vector.default.add(1).as_ref() }.load(Ordering::Relaxed)
         } else {
             0
         };
@@ -353,7 +359,7 @@ impl<B: Bucket> Array<B> {
         let buckets = self.buckets.as_slice();
         each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             let number = which(seed.hash_word(key), mask) & mask;
             // SAFETY: there are `mask + 1` buckets.
             let probe = unsafe { buckets.get_unchecked(number) }.probe(key);
@@ -363,13 +369,13 @@ impl<B: Bucket> Array<B> {
             torn |= probe.torn;
             // SAFETY: only active slots; results have word 1 if `DATA`.
             unsafe {
-                batch.set_result(0, slot, probe.head & hit | default & !hit);
+                vector.set_result(0, slot, probe.head & hit | default & !hit);
                 if DATA {
-                    batch.set_result(1, slot, probe.data & hit | default_data & !hit);
+                    vector.set_result(1, slot, probe.data & hit | default_data & !hit);
                 }
             }
             if STAMP && probe.hit {
-                self.stamp_hit(number, probe.slot, batch.now);
+                self.stamp_hit(number, probe.slot, vector.now);
             }
         });
         passes.hits |= hits;
@@ -379,27 +385,27 @@ impl<B: Bucket> Array<B> {
 
     /// Looks slots up one by one, retrying each until it is consistent.
     #[cold]
-    fn retry_each<const DATA: bool, const STAMP: bool>(&self, batch: Batch<'_>, slots: u64, hits: &mut u64) {
+    fn retry_each<const DATA: bool, const STAMP: bool>(&self, vector: VectorLookup<'_>, slots: u64, hits: &mut u64) {
         each_bit(slots, |slot, bit| {
             // SAFETY: only active slots, word 0 always exists, and word 1 of results does if
             // `DATA`.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             *hits &= !bit;
             let Some((probe, number)) = self.find(key) else {
                 // SAFETY: only active slots, and the default has as many words as a result.
-                return unsafe { batch.write_result(slot, batch.default) };
+                return unsafe { vector.write_result(slot, vector.default) };
             };
             *hits |= bit;
             // SAFETY: only active slots; word 0 of results always exists, and word 1 does if
             // `DATA`.
             unsafe {
-                batch.set_result(0, slot, probe.head);
+                vector.set_result(0, slot, probe.head);
                 if DATA {
-                    batch.set_result(1, slot, probe.data);
+                    vector.set_result(1, slot, probe.data);
                 }
             }
             if STAMP {
-                self.stamp_hit(number, probe.slot, batch.now);
+                self.stamp_hit(number, probe.slot, vector.now);
             }
         });
     }
@@ -412,22 +418,26 @@ impl<B: Bucket> InlineView<B> {
 
     /// Prefetches the lines that a lookup of these keys reads.
     #[inline(always)]
-    pub(super) fn prefetch<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
-        let numbers = self.0.first_buckets::<DENSE>(active, keys);
-        self.0.prefetch_buckets::<DENSE, true>(active, &numbers);
+    pub(super) fn prefetch<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64]) {
+        let numbers = self.0.first_buckets::<CONTIGUOUS>(active, keys);
+        self.0.prefetch_buckets::<CONTIGUOUS, true>(active, &numbers);
     }
 
     #[inline(always)]
-    pub(super) fn lookup<C: Compare>(&self, batch: &mut Batch<'_>) -> u64 {
-        match (is_dense(batch.active), batch.result_words() > 1, batch.stamp.is_some()) {
-            (false, false, false) => self.0.lookup::<C, false, false, false>(batch),
-            (false, true, false) => self.0.lookup::<C, false, true, false>(batch),
-            (false, false, true) => self.0.lookup::<C, false, false, true>(batch),
-            (false, true, true) => self.0.lookup::<C, false, true, true>(batch),
-            (true, false, false) => self.0.lookup::<C, true, false, false>(batch),
-            (true, true, false) => self.0.lookup::<C, true, true, false>(batch),
-            (true, false, true) => self.0.lookup::<C, true, false, true>(batch),
-            (true, true, true) => self.0.lookup::<C, true, true, true>(batch),
+    pub(super) fn lookup<C: Compare>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        match (
+            is_contiguous(vector.active),
+            vector.result_words() > 1,
+            vector.stamp_word.is_some(),
+        ) {
+            (false, false, false) => self.0.lookup::<C, false, false, false>(vector),
+            (false, true, false) => self.0.lookup::<C, false, true, false>(vector),
+            (false, false, true) => self.0.lookup::<C, false, false, true>(vector),
+            (false, true, true) => self.0.lookup::<C, false, true, true>(vector),
+            (true, false, false) => self.0.lookup::<C, true, false, false>(vector),
+            (true, true, false) => self.0.lookup::<C, true, true, false>(vector),
+            (true, false, true) => self.0.lookup::<C, true, false, true>(vector),
+            (true, true, true) => self.0.lookup::<C, true, true, true>(vector),
         }
     }
 }
@@ -438,7 +448,7 @@ pub(super) struct Inline<B: Bucket> {
     array: Arc<Array<B>>,
     entries: usize,
     /// Keys by handle, with `idle_timeout`.
-    handles: Option<FxHashMap<u32, u64>>,
+    key_by_handle: Option<FxHashMap<u32, u64>>,
 }
 
 /// The contents of a slot.
@@ -466,7 +476,7 @@ impl<B: Bucket> Inline<B> {
         Inline {
             array: Arc::new(Array::new(buckets, stamps)),
             entries: 0,
-            handles: stamps.then(FxHashMap::default),
+            key_by_handle: stamps.then(FxHashMap::default),
         }
     }
 
@@ -476,7 +486,7 @@ impl<B: Bucket> Inline<B> {
 
     pub(super) fn bytes(&self) -> usize {
         let stamps = self.array.stamps.as_ref().map_or(0, Zeroed::bytes);
-        self.array.buckets.bytes() + stamps + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
+        self.array.buckets.bytes() + stamps + self.key_by_handle.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
     pub(super) fn view(&self) -> InlineView<B> {
@@ -484,7 +494,7 @@ impl<B: Bucket> Inline<B> {
     }
 
     pub(super) fn stamp(&self, handle: u32) -> Option<u64> {
-        let slot_index = self.find_slot(*self.handles.as_ref()?.get(&handle)?)?;
+        let slot_index = self.find_slot(*self.key_by_handle.as_ref()?.get(&handle)?)?;
         Some(self.stamp_at(slot_index))
     }
 
@@ -566,8 +576,8 @@ impl<B: Bucket> Inline<B> {
             data: result.get(1).copied().unwrap_or(0),
             stamp,
         };
-        if let Some(handles) = &mut self.handles {
-            handles.insert(rule.handle, item.key);
+        if let Some(key_by_handle) = &mut self.key_by_handle {
+            key_by_handle.insert(rule.handle, item.key);
         }
         if let Some(slot_index) = self.find_slot(item.key) {
             let stamp = self.stamp_at(slot_index).max(stamp);
@@ -616,8 +626,8 @@ impl<B: Bucket> Inline<B> {
         if self.head(slot_index).load(Ordering::Relaxed) as u32 != rule.handle {
             return false;
         }
-        if let Some(handles) = &mut self.handles {
-            handles.remove(&rule.handle);
+        if let Some(key_by_handle) = &mut self.key_by_handle {
+            key_by_handle.remove(&rule.handle);
         }
         self.entries -= 1;
         if self.clear(slot_index).is_ok() {
@@ -645,14 +655,14 @@ impl<B: Bucket> Inline<B> {
     fn add(&self, item: Item) -> Result<(), WriteFailed> {
         let homes = self.homes(item.key);
         let is_free = |slot_index| self.read(slot_index).is_none();
-        if let Some(slot_index) = cuckoo::free(homes, B::SLOTS, is_free) {
+        if let Some(slot_index) = cuckoo_path::free(homes, B::SLOTS, is_free) {
             return self.write(slot_index, item);
         }
         let other = |slot_index: SlotIndex| {
             let homes = self.read(slot_index).map_or([slot_index.0; 2], |i| self.homes(i.key));
             homes[usize::from(homes[0] == slot_index.0)]
         };
-        let path = cuckoo::path(homes, B::SLOTS, is_free, other).ok_or(WriteFailed)?;
+        let path = cuckoo_path::path(homes, B::SLOTS, is_free, other).ok_or(WriteFailed)?;
         for step in path.windows(2) {
             let occupant = self.read(step[1]).ok_or(WriteFailed)?;
             self.write(step[0], occupant)?;
@@ -665,7 +675,7 @@ impl<B: Bucket> Inline<B> {
     /// A new array with this number of buckets, or more.
     fn rebuild(&mut self, mut buckets: usize) {
         'larger: loop {
-            let new = Arc::new(Array::new(buckets, self.handles.is_some()));
+            let new = Arc::new(Array::new(buckets, self.key_by_handle.is_some()));
             let old = std::mem::replace(&mut self.array, new);
             for slot_index in (0..=old.mask).flat_map(|b| (0..B::SLOTS).map(move |s| (b, s))) {
                 let Some(item) = read(&old, slot_index) else { continue };

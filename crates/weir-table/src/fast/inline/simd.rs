@@ -1,13 +1,13 @@
 //! Lookups of eight keys at a time in buckets of two slots.
 #![allow(unsafe_code)]
 
-use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::{Batch, SLOTS, each_bit};
+use crate::fast::LAST_HIT_TICK_NS;
 use crate::fast::hash::{first, second};
 use crate::fast::inline::Array;
-use crate::fast::inline::bucket::{Bucket, OVERFLOW, Portable, RESULT, Two};
+use crate::fast::inline::bucket::{Bucket, OVERFLOW, Portable, RESULT, TwoSlots};
 use crate::fast::mem::prefetch;
 use crate::fast::simd::{LANES, SlotWords, group_mask, hash, pairs_at};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit};
 use std::arch::x86_64::*;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 const SLOT: u64 = 32;
 /// Byte offset of data and stamp in a slot.
 const DATA: u64 = 16;
-const _: () = assert!(LAST_HIT_STEP_NS.is_power_of_two());
+const _: () = assert!(LAST_HIT_TICK_NS.is_power_of_two());
 
 /// The result of a pass over a vector.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Outcome {
     hits: u64,
     /// Missed in the first bucket, but possibly in the second.
     second_mask: u64,
-    /// Hit, with a stamp of another step.
+    /// Hit, with a stamp of another tick.
     stale: u64,
 }
 
@@ -34,46 +34,46 @@ impl<B: Bucket> Array<B> {
     /// # Safety
     /// Results have two words, and these are all buckets.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn lookup_simd<const STAMP: bool>(&self, batch: &Batch<'_>, buckets: &[Two]) -> u64 {
+    pub(super) unsafe fn lookup_simd<const STAMP: bool>(&self, vector: &VectorLookup<'_>, buckets: &[TwoSlots]) -> u64 {
         let mut addresses = SlotWords::new();
         let mask = _mm512_set1_epi64(self.mask as i64);
         let start = _mm512_set1_epi64(buckets.as_ptr().expose_provenance() as i64);
-        for group in 0..SLOTS / LANES {
-            let active = group_mask(batch.active, group);
+        for group in 0..VECTOR_SLOTS / LANES {
+            let active = group_mask(vector.active, group);
             if active != 0 {
                 // SAFETY: keys have a word, and these are active slots of the group.
-                let hashes = hash(self.seed, unsafe { batch.load_keys(0, group, active) });
+                let hashes = hash(self.seed, unsafe { vector.load_keys(0, group, active) });
                 let lines = _mm512_slli_epi64::<6>(_mm512_and_si512(hashes, mask));
                 addresses.set(group, _mm512_add_epi64(start, lines));
             }
         }
-        if self.needs_prefetch() && !batch.is_prefetched {
-            each_bit(batch.active, |slot, _| {
-                prefetch(addresses.0[slot % SLOTS] as *const u64)
+        if self.needs_prefetch() && !vector.is_prefetched {
+            each_bit(vector.active, |slot, _| {
+                prefetch(addresses.0[slot % VECTOR_SLOTS] as *const u64)
             });
         }
         // SAFETY: all these are addresses of buckets, and results have two words.
         let mut found = unsafe {
-            match batch.active {
-                u64::MAX => groups::<STAMP, true>(batch, &addresses),
-                _ => groups::<STAMP, false>(batch, &addresses),
+            match vector.active {
+                u64::MAX => groups::<STAMP, true>(vector, &addresses),
+                _ => groups::<STAMP, false>(vector, &addresses),
             }
         };
         if found.second_mask != 0 {
-            self.lookup_second::<STAMP>(batch, &mut found);
+            self.lookup_second::<STAMP>(vector, &mut found);
         }
         if STAMP && found.stale != 0 {
-            self.stamp_all(batch, found.stale);
+            self.stamp_all(vector, found.stale);
         }
         found.hits
     }
 
     /// Looks keys up in their second buckets.
     #[inline(never)]
-    fn lookup_second<const STAMP: bool>(&self, batch: &Batch<'_>, found: &mut Outcome) {
+    fn lookup_second<const STAMP: bool>(&self, vector: &VectorLookup<'_>, found: &mut Outcome) {
         each_bit(found.second_mask, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             let number = second(self.seed.hash_word(key), self.mask);
             let bucket = self.bucket(number);
             let (hit, position) = bucket.find::<Portable>(key);
@@ -84,25 +84,25 @@ impl<B: Bucket> Array<B> {
             let data = bucket.data(position).map_or(0, |d| d.load(Ordering::Relaxed));
             // SAFETY: only active slots, and results have two words.
             unsafe {
-                batch.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
-                batch.set_result(1, slot, data);
+                vector.set_result(0, slot, bucket.head(position).load(Ordering::Relaxed) & RESULT);
+                vector.set_result(1, slot, data);
             }
             if STAMP {
-                self.stamp_hit(number, position, batch.now);
+                self.stamp_hit(number, position, vector.now);
             }
         });
     }
 
     /// Stamps hits in first buckets.
     #[inline(never)]
-    fn stamp_all(&self, batch: &Batch<'_>, hit: u64) {
+    fn stamp_all(&self, vector: &VectorLookup<'_>, hit: u64) {
         each_bit(hit, |slot, _| {
             // SAFETY: only active slots, and word 0 always exists.
-            let key = unsafe { batch.key(0, slot) };
+            let key = unsafe { vector.key(0, slot) };
             let number = first(self.seed.hash_word(key), self.mask);
             let (hit, position) = self.bucket(number).find::<Portable>(key);
             if hit {
-                self.stamp_hit(number, position, batch.now);
+                self.stamp_hit(number, position, vector.now);
             }
         });
     }
@@ -114,14 +114,14 @@ impl<B: Bucket> Array<B> {
 /// The addresses of groups with active slots are those of buckets of two, and results have two
 /// words.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, addresses: &SlotWords) -> Outcome {
-    let batch = *batch;
+unsafe fn groups<const STAMP: bool, const ALL: bool>(vector: &VectorLookup<'_>, addresses: &SlotWords) -> Outcome {
+    let vector = *vector;
     let mut found = Outcome::default();
     // SAFETY: the default has as many words as a result.
-    let defaults = [0, 1].map(|w| unsafe { batch.default.add(w).as_ref() }.load(Ordering::Relaxed));
+    let defaults = [0, 1].map(|w| unsafe { vector.default.add(w).as_ref() }.load(Ordering::Relaxed));
     let [default_head, default_data] = defaults.map(|w| _mm512_set1_epi64(w as i64));
-    for group in 0..SLOTS / LANES {
-        let active = if ALL { u8::MAX } else { group_mask(batch.active, group) };
+    for group in 0..VECTOR_SLOTS / LANES {
+        let active = if ALL { u8::MAX } else { group_mask(vector.active, group) };
         if active == 0 {
             continue;
         }
@@ -129,7 +129,7 @@ unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, addresse
         // SAFETY: keys have a word, and these are active slots of the group; the caller's promise.
         let (keys, first_slots, second_slots, first_data, second_data) = unsafe {
             (
-                batch.load_keys(0, group, active),
+                vector.load_keys(0, group, active),
                 pairs_at::<0>(addresses),
                 pairs_at::<SLOT>(addresses),
                 pairs_at::<DATA>(addresses),
@@ -144,17 +144,17 @@ unsafe fn groups<const STAMP: bool, const ALL: bool>(batch: &Batch<'_>, addresse
         let hits = in_first | search_second;
         // SAFETY: results have two words, and these are active slots of the group.
         unsafe {
-            batch.store_results(0, group, active, _mm512_mask_mov_epi64(default_head, hits, heads));
-            batch.store_results(1, group, active, _mm512_mask_mov_epi64(default_data, hits, data));
+            vector.store_results(0, group, active, _mm512_mask_mov_epi64(default_head, hits, heads));
+            vector.store_results(1, group, active, _mm512_mask_mov_epi64(default_data, hits, data));
         }
         let overflowing = _mm512_test_epi64_mask(first_slots[0], _mm512_set1_epi64(OVERFLOW as i64));
         found.hits |= u64::from(hits & active) << (LANES * group);
         found.second_mask |= u64::from(overflowing & !hits & active) << (LANES * group);
         if STAMP {
-            const STEP: u32 = LAST_HIT_STEP_NS.ilog2();
+            const TICK_LOG2: u32 = LAST_HIT_TICK_NS.ilog2();
             let stamps = _mm512_mask_mov_epi64(first_data[1], search_second, second_data[1]);
-            let now = _mm512_set1_epi64((batch.now >> STEP) as i64);
-            let stale = _mm512_cmpneq_epi64_mask(_mm512_srli_epi64::<STEP>(stamps), now) & hits & active;
+            let now = _mm512_set1_epi64((vector.now >> TICK_LOG2) as i64);
+            let stale = _mm512_cmpneq_epi64_mask(_mm512_srli_epi64::<TICK_LOG2>(stamps), now) & hits & active;
             found.stale |= u64::from(stale) << (LANES * group);
         }
     }

@@ -4,9 +4,9 @@
 //! searched by bisection ([`Intervals`]). With AVX-512 (of Ice Lake or Zen 4) up to 1,024 are, and
 //! sixteen are compared at once ([`Ranges`]).
 //!
-//! More prefixes use DIR-24-8 ([`Dir`]): an array indexed by the first 24 bits (fewer if the key is
-//! narrower). A slot has the number of the record, or of a block of 256 numbers for the last 8
-//! bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
+//! More prefixes use DIR-24-8 ([`Dir24_8`]): an array indexed by the first 24 bits (fewer if the
+//! key is narrower). A slot has the number of the record, or of a block of 256 numbers for the last
+//! 8 bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
 //! bits, for the addresses that have no longer prefix. So the writer writes at most 32,768 slots
 //! per entry. DIR-24-8 takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes.
 //! An entry takes its record (mostly 16 to 64 bytes) and about 20 bytes of the writer's.
@@ -25,15 +25,15 @@ mod ranges;
 mod simd;
 mod slots;
 
-use crate::fast::batch::{Batch, PrefetchQueue, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
 use crate::fast::mem::{Arena, Directory, PREFETCH_MIN_BYTES, Record, Recycler, prefetch};
 use crate::fast::pages;
 use crate::fast::rule::Rule;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::has_simd;
+use crate::fast::simd::has_avx512_vbmi;
 use crate::fast::table::{HitCount, SlotAddressing};
+use crate::fast::vector_lookup::{PrefetchQueue, VECTOR_SLOTS, VectorLookup, each_bit, each_slot, is_contiguous, ones};
 use crate::fast::zeroed::Zeroed;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
@@ -84,12 +84,12 @@ unsafe impl Sync for Intervals {}
 
 impl Intervals {
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         let mut hits = 0;
-        let batch = *batch;
-        each_bit(batch.active, |slot, bit| {
+        let vector = *vector;
+        each_bit(vector.active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
-            let address = (unsafe { batch.key(0, slot) } as u32) << self.shift;
+            let address = (unsafe { vector.key(0, slot) } as u32) << self.shift;
             let mut at = 0;
             let mut step = self.starts.len() / 2;
             while step > 0 {
@@ -104,8 +104,8 @@ impl Intervals {
             // result's.
             unsafe {
                 match found {
-                    Some(record) if batch.stamp.is_some() => batch.write_hit(slot, record),
-                    _ => batch.write_result(slot, found.unwrap_or(batch.default)),
+                    Some(record) if vector.stamp_word.is_some() => vector.write_hit(slot, record),
+                    _ => vector.write_result(slot, found.unwrap_or(vector.default)),
                 }
             }
         });
@@ -115,7 +115,7 @@ impl Intervals {
 
 /// DIR-24-8, shared by readers and the writer. It is changed in place.
 #[derive(Debug)]
-pub(in crate::fast) struct Dir {
+pub(in crate::fast) struct Dir24_8 {
     /// A key is shifted left by `shift` to align it to 32 bits. Its upper `bits` bits index
     /// `slots`.
     shift: u32,
@@ -134,10 +134,10 @@ pub(in crate::fast) struct Dir {
     uses_simd: bool,
 }
 
-impl Dir {
+impl Dir24_8 {
     fn new(width: u32, arena: &Arena) -> Self {
         let bits = width.min(24);
-        Dir {
+        Dir24_8 {
             shift: 32 - width,
             bits,
             roots: Box::new([const { AtomicU32::new(0) }; 1 << ROOT_BITS]),
@@ -146,7 +146,7 @@ impl Dir {
             directory: Arc::clone(arena.directory()),
             prefetches_early: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            uses_simd: has_simd(),
+            uses_simd: has_avx512_vbmi(),
         }
     }
 
@@ -202,16 +202,16 @@ impl Dir {
     }
 
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_simd(batch) };
+            return unsafe { self.lookup_simd(vector) };
         }
-        if is_dense(batch.active) {
-            self.lookup_slots::<true>(batch)
+        if is_contiguous(vector.active) {
+            self.lookup_slots::<true>(vector)
         } else {
-            self.lookup_slots::<false>(batch)
+            self.lookup_slots::<false>(vector)
         }
     }
 
@@ -239,34 +239,34 @@ impl Dir {
 
     /// Queues the addresses that a lookup of these keys reads first.
     #[inline(always)]
-    pub(super) fn queue_slots<const DENSE: bool>(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
+    pub(super) fn queue_slots<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64], queue: &mut PrefetchQueue) {
         let (slots, shift, skip) = (&self.slots, self.shift, 32 - self.bits);
-        queue.fill::<DENSE>(active, keys, |key| {
+        queue.fill::<CONTIGUOUS>(active, keys, |key| {
             slots.address(((key as u32) << shift >> skip) as usize).cast()
         });
     }
 
     /// A lookup without AVX-512.
     #[inline(always)]
-    fn lookup_slots<const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        let batch = *batch;
+    fn lookup_slots<const CONTIGUOUS: bool>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        let vector = *vector;
         let (shift, skip) = (self.shift, 32 - self.bits);
         let slots = &self.slots;
         let directory = &*self.directory;
-        let active = batch.active;
-        let mut records = [batch.default; SLOTS];
-        if !batch.is_prefetched {
-            each_slot::<DENSE>(active, |slot, _| {
+        let active = vector.active;
+        let mut records = [vector.default; VECTOR_SLOTS];
+        if !vector.is_prefetched {
+            each_slot::<CONTIGUOUS>(active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
-                let key = unsafe { batch.key(0, slot) };
+                let key = unsafe { vector.key(0, slot) };
                 prefetch(slots.address(((key as u32) << shift >> skip) as usize));
             });
         }
         let roots = &*self.roots;
         let mut hits = 0;
-        each_slot::<DENSE>(active, |slot, bit| {
+        each_slot::<CONTIGUOUS>(active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
-            let address = (unsafe { batch.key(0, slot) } as u32) << shift;
+            let address = (unsafe { vector.key(0, slot) } as u32) << shift;
             let number = slots.get((address >> skip) as usize).load(Ordering::Acquire);
             let number = self.resolve(number, address);
             let root = roots[(address >> (32 - ROOT_BITS)) as usize].load(Ordering::Acquire);
@@ -274,24 +274,27 @@ impl Dir {
             let hit = number != 0;
             // SAFETY: numbers in the slots were allocated, and record 16 always exists, see `Lpm`.
             let record = unsafe { directory.record(number.max(16)) };
-            let record = select_unpredictable(hit, record, batch.default);
+            let record = select_unpredictable(hit, record, vector.default);
             prefetch(record.as_ptr());
             hits |= bit & ones(hit);
-            records[slot & (SLOTS - 1)] = record;
+            records[slot & (VECTOR_SLOTS - 1)] = record;
         });
         // SAFETY: records have the table's record layout, the default the result's.
         unsafe {
-            match batch.result_words() {
-                1 => write_results::<DENSE, 1>(batch, &records),
-                2 => write_results::<DENSE, 2>(batch, &records),
-                _ => each_slot::<DENSE>(active, |slot, _| batch.write_result(slot, records[slot & (SLOTS - 1)])),
+            match vector.result_words() {
+                1 => write_results::<CONTIGUOUS, 1>(vector, &records),
+                2 => write_results::<CONTIGUOUS, 2>(vector, &records),
+                _ => each_slot::<CONTIGUOUS>(active, |slot, _| {
+                    vector.write_result(slot, records[slot & (VECTOR_SLOTS - 1)])
+                }),
             }
         }
-        if let Some(stamp_word) = batch.stamp {
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(hits, |slot, _| {
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
-                unsafe { records[slot & (SLOTS - 1)].add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
+                unsafe { records[slot & (VECTOR_SLOTS - 1)].add(stamp_word).as_ref() }
+                    .store(vector.now, Ordering::Relaxed);
             });
         }
         hits
@@ -303,15 +306,15 @@ impl Dir {
 /// # Safety
 /// Results have that many words, and the records no fewer.
 #[inline(always)]
-unsafe fn write_results<const DENSE: bool, const WORDS: usize>(
-    batch: Batch<'_>,
-    records: &[NonNull<AtomicU64>; SLOTS],
+unsafe fn write_results<const CONTIGUOUS: bool, const WORDS: usize>(
+    vector: VectorLookup<'_>,
+    records: &[NonNull<AtomicU64>; VECTOR_SLOTS],
 ) {
-    each_slot::<DENSE>(batch.active, |slot, _| {
-        let record = records[slot & (SLOTS - 1)];
+    each_slot::<CONTIGUOUS>(vector.active, |slot, _| {
+        let record = records[slot & (VECTOR_SLOTS - 1)];
         for word in 0..WORDS {
             // SAFETY: the slot is active, and the caller's promise.
-            unsafe { batch.set_result(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
+            unsafe { vector.set_result(word, slot, record.add(word).as_ref().load(Ordering::Relaxed)) };
         }
     });
 }
@@ -333,7 +336,7 @@ pub(super) struct Lpm {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ranges: Option<ranges::RangeWriter>,
     /// The published DIR-24-8 structure, once there are more than few prefixes.
-    dir: Option<Arc<Dir>>,
+    dir: Option<Arc<Dir24_8>>,
     /// Rules were changed that `dir` does not contain yet.
     deferred: bool,
     /// The next block number that was never used.
@@ -354,11 +357,11 @@ pub(super) enum LpmView {
     Intervals(Intervals),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Ranges(Ranges),
-    Dir(Arc<Dir>),
+    Dir24_8(Arc<Dir24_8>),
 }
 
-/// The shortest prefix length in the same array of a [`Dir`] (roots or slots) as prefixes of this
-/// length.
+/// The shortest prefix length in the same array of a [`Dir24_8`] (roots or slots) as prefixes of
+/// this length.
 fn shortest_in_array(length: u32) -> u32 {
     if length > ROOT_BITS { ROOT_BITS + 1 } else { 0 }
 }
@@ -382,13 +385,13 @@ impl Lpm {
             entries: 0,
             large,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            ranges: (!large && has_simd()).then(ranges::RangeWriter::new),
+            ranges: (!large && has_avx512_vbmi()).then(ranges::RangeWriter::new),
             dir: None,
             deferred: false,
             next_block: 1 << FIRST_CHUNK_LOG2,
             free_blocks: Recycler::new(Arc::clone(arena.epochs())),
             block_rules: FxHashMap::default(),
-            handles: (arena.layout().stamp.or(arena.layout().counts).is_some()).then(FxHashMap::default),
+            handles: (arena.layout().stamp_word.or(arena.layout().counts).is_some()).then(FxHashMap::default),
             owners: Owners::default(),
         }
     }
@@ -460,11 +463,11 @@ impl Lpm {
         if arena.layout().counts.is_none() {
             return;
         }
-        arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.index));
+        arena.set(rec, 0, head & !u64::from(u32::MAX) | u64::from(rec.number));
         let before = before.filter(|(owner, _)| *owner == handle);
         let counted = before.map_or(HitCount::default(), |(_, number)| arena.counted(number));
-        arena.set_counted(rec.index, counted);
-        self.owners.set(arena, rec.index, handle);
+        arena.set_counted(rec.number, counted);
+        self.owners.set(arena, rec.number, handle);
     }
 
     /// The handle of the entry that owns a record.
@@ -491,7 +494,7 @@ impl Lpm {
         };
         let before = old.map(|old| (self.owner(arena, old), old));
         self.carry_counts(arena, rec, result[0], rule.handle, before);
-        self.rules[length as usize].insert(address, rec.index);
+        self.rules[length as usize].insert(address, rec.number);
         if let Some(handles) = &mut self.handles {
             // The handle may belong to another entry by now, whose removal is reported later:
             // handles are reused at once.
@@ -500,14 +503,14 @@ impl Lpm {
             {
                 handles.remove(&owner);
             }
-            handles.insert(rule.handle, rec.index);
+            handles.insert(rule.handle, rec.number);
         }
         self.entries += usize::from(old.is_none());
         if let Some(old) = old {
             arena.retire(arena.get(old));
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.insert_range(address, length, old, rec.index) {
+        if self.insert_range(address, length, old, rec.number) {
             return true;
         }
         if self.deferred || self.is_small() {
@@ -518,7 +521,7 @@ impl Lpm {
         };
         self.update_early_prefetch(&dir);
         let from = old.unwrap_or_else(|| self.parent(address, length, shortest_in_array(length)));
-        self.replace(&dir, address, length, from, rec.index);
+        self.replace(&dir, address, length, from, rec.number);
         if old.is_none() && length > 24 {
             *self.block_rules.entry(address >> 8).or_default() += 1;
         }
@@ -585,7 +588,7 @@ impl Lpm {
 
     /// Replaces record number `from` by `to` within a prefix. Longer prefixes have other numbers
     /// and so stay as they are.
-    fn replace(&mut self, dir: &Dir, address: u32, length: u32, from: u32, to: u32) {
+    fn replace(&mut self, dir: &Dir24_8, address: u32, length: u32, from: u32, to: u32) {
         let swap = |n: &AtomicU32| {
             if n.load(Ordering::Relaxed) == from {
                 n.store(to, Ordering::Release);
@@ -613,7 +616,7 @@ impl Lpm {
     }
 
     /// The block of an address, created if there is none.
-    fn make_block(&mut self, dir: &Dir, address: u32) -> u32 {
+    fn make_block(&mut self, dir: &Dir24_8, address: u32) -> u32 {
         let slot = dir.slot(address);
         let number = slot.load(Ordering::Relaxed);
         if number & BLOCK_FLAG != 0 {
@@ -633,7 +636,7 @@ impl Lpm {
     }
 
     /// A rule of a block was removed: a block without rules is removed too.
-    fn release(&mut self, dir: &Dir, address: u32) {
+    fn release(&mut self, dir: &Dir24_8, address: u32) {
         let Some(rules) = self.block_rules.get_mut(&(address >> 8)) else {
             return;
         };
@@ -663,8 +666,8 @@ impl Lpm {
             return LpmView::Intervals(self.intervals(arena));
         }
         match &self.dir {
-            Some(dir) if !self.deferred => LpmView::Dir(Arc::clone(dir)),
-            _ => LpmView::Dir(self.build(arena)),
+            Some(dir) if !self.deferred => LpmView::Dir24_8(Arc::clone(dir)),
+            _ => LpmView::Dir24_8(self.build(arena)),
         }
     }
 
@@ -703,7 +706,7 @@ impl Lpm {
     }
 
     /// Builds DIR-24-8 from all prefixes.
-    fn build(&mut self, arena: &mut Arena) -> Arc<Dir> {
+    fn build(&mut self, arena: &mut Arena) -> Arc<Dir24_8> {
         if self.paged {
             arena.allocate_pages();
         }
@@ -711,7 +714,7 @@ impl Lpm {
         self.next_block = 1 << FIRST_CHUNK_LOG2;
         self.free_blocks = Recycler::new(Arc::clone(arena.epochs()));
         self.block_rules.clear();
-        let dir = Arc::new(Dir::new(self.width, arena));
+        let dir = Arc::new(Dir24_8::new(self.width, arena));
         let rules = std::mem::take(&mut self.rules);
         for (length, rules) in (0..).zip(&rules) {
             for (&address, &number) in rules {
@@ -725,14 +728,14 @@ impl Lpm {
     }
 
     /// Enables early prefetches once there are enough entries.
-    fn update_early_prefetch(&self, dir: &Dir) {
+    fn update_early_prefetch(&self, dir: &Dir24_8) {
         if self.large || self.entries > EARLY_PREFETCH_MIN {
             dir.prefetches_early.store(true, Ordering::Relaxed);
         }
     }
 
     /// Adds a rule to a structure that contains no longer ones.
-    fn fill(&mut self, dir: &Dir, address: u32, length: u32, number: u32) {
+    fn fill(&mut self, dir: &Dir24_8, address: u32, length: u32, number: u32) {
         if length <= ROOT_BITS {
             for root in dir.roots_of(address, length) {
                 root.store(number, Ordering::Relaxed);

@@ -6,9 +6,9 @@
 //! the slots of DIR-24-8. The view is immutable, and each change publishes a new one.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit};
 use crate::fast::mem::{Arena, Directory};
 use crate::fast::simd::{LANES, SlotWords, group_mask, write_results};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit};
 use std::arch::x86_64::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,42 +45,42 @@ pub(in crate::fast) struct Ranges {
 
 impl Ranges {
     #[inline(always)]
-    pub(in crate::fast) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
+    pub(in crate::fast) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         // SAFETY: there are ranges only where the processor has these features.
         unsafe {
             match self.one_compare {
-                true => self.lookup_simd::<true>(batch),
-                false => self.lookup_simd::<false>(batch),
+                true => self.lookup_simd::<true>(vector),
+                false => self.lookup_simd::<false>(vector),
             }
         }
     }
 
     /// Two passes: locates all results, then copies them.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn lookup_simd<const ONE_COMPARE: bool>(&self, batch: &Batch<'_>) -> u64 {
-        let batch = *batch;
+    fn lookup_simd<const ONE_COMPARE: bool>(&self, vector: &VectorLookup<'_>) -> u64 {
+        let vector = *vector;
         let mut results = SlotWords::new();
-        if batch.active == u64::MAX {
+        if vector.active == u64::MAX {
             // The search of one range is so short that a loop over set bits would cost a fifth of
             // it.
             for (four, slot) in results.0.as_chunks_mut::<4>().0.iter_mut().zip((0..).step_by(4)) {
                 for (to, slot) in four.iter_mut().zip(slot..) {
                     // SAFETY: all slots are active, and keys have a word.
-                    let key = unsafe { batch.key(0, slot) };
+                    let key = unsafe { vector.key(0, slot) };
                     *to = self.record::<ONE_COMPARE>(key);
                 }
             }
         } else {
-            each_bit(batch.active, |slot, _| {
+            each_bit(vector.active, |slot, _| {
                 // SAFETY: the slot is active, and keys have a word.
-                let key = unsafe { batch.key(0, slot) };
-                results.0[slot % SLOTS] = self.record::<ONE_COMPARE>(key);
+                let key = unsafe { vector.key(0, slot) };
+                results.0[slot % VECTOR_SLOTS] = self.record::<ONE_COMPARE>(key);
             });
         }
-        let default = _mm512_set1_epi64(batch.default.as_ptr().expose_provenance() as i64);
+        let default = _mm512_set1_epi64(vector.default.as_ptr().expose_provenance() as i64);
         let mut hits = 0;
-        for group in 0..SLOTS / LANES {
-            let active = group_mask(batch.active, group);
+        for group in 0..VECTOR_SLOTS / LANES {
+            let active = group_mask(vector.active, group);
             if active != 0 {
                 let found = results.get(group);
                 let hit = _mm512_mask_test_epi64_mask(active, found, found);
@@ -89,13 +89,13 @@ impl Ranges {
             }
         }
         // SAFETY: the addresses are those of records or of the default.
-        unsafe { write_results(&batch, &results) };
-        if let Some(stamp_word) = batch.stamp {
+        unsafe { write_results(&vector, &results) };
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(hits, |slot, _| {
-                let record = results.0[slot % SLOTS] as *const AtomicU64;
+                let record = results.0[slot % VECTOR_SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
-                unsafe { &*record.add(stamp_word) }.store(batch.now, Ordering::Relaxed);
+                unsafe { &*record.add(stamp_word) }.store(vector.now, Ordering::Relaxed);
             });
         }
         hits

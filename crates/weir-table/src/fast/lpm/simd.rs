@@ -1,13 +1,13 @@
-//! LPM lookups of eight addresses at a time. A lookup has two parts: [`Dir::locate`] finds and
-//! prefetches the records, [`Dir::write_located`] copies them. [`PendingLookup`] separates the two
-//! in time.
+//! LPM lookups of eight addresses at a time. A lookup has two parts: [`Dir24_8::locate`] finds and
+//! prefetches the records, [`Dir24_8::write_located`] copies them. [`PendingLookup`] separates the
+//! two in time.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit};
-use crate::fast::lpm::{BLOCK_FLAG, Dir, ROOT_BITS};
+use crate::fast::lpm::{BLOCK_FLAG, Dir24_8, ROOT_BITS};
 use crate::fast::mem::prefetch;
 use crate::fast::pending::PendingLookup;
 use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, write_results};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit};
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -24,51 +24,51 @@ pub(in crate::fast) struct Located {
     addresses: SlotWords,
 }
 
-impl Dir {
+impl Dir24_8 {
     /// Begins a lookup, on processors with AVX-512.
-    pub(in crate::fast) fn begin<'a>(&'a self, batch: &Batch<'_>, pending: &mut PendingLookup<'a>) {
+    pub(in crate::fast) fn begin<'a>(&'a self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'a>) {
         if self.uses_simd {
-            pending.source = Some((self, batch.keys_address()));
+            pending.source = Some((self, vector.keys_address()));
             // SAFETY: the processor has these features.
-            unsafe { self.locate(batch, &mut pending.located) };
+            unsafe { self.locate(vector, &mut pending.located) };
         }
     }
 
     /// Writes the results of the pending lookup, if it is this one.
-    pub(in crate::fast) fn finish(&self, batch: &Batch<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
+    pub(in crate::fast) fn finish(&self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
         let located = &mut pending.located;
         pending.source.take_if(|(dir, keys)| {
-            std::ptr::eq(*dir, self) && *keys == batch.keys_address() && located.active == batch.active
+            std::ptr::eq(*dir, self) && *keys == vector.keys_address() && located.active == vector.active
         })?;
         // SAFETY: the processor has these features, or nothing would be pending. The results were
         // located in this table and for these slots. That memory still exists: `pending` lives no
         // longer than the guard that protects it.
-        Some(unsafe { self.write_located(batch, located) })
+        Some(unsafe { self.write_located(vector, located) })
     }
 
     /// A lookup in one go.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
+    pub(super) fn lookup_simd(&self, vector: &VectorLookup<'_>) -> u64 {
         let mut located = Located::default();
-        self.locate(batch, &mut located);
-        // SAFETY: the results were located for this batch.
-        unsafe { self.write_located(batch, &mut located) }
+        self.locate(vector, &mut located);
+        // SAFETY: the results were located for this vector.
+        unsafe { self.write_located(vector, &mut located) }
     }
 
     /// Locates the results of a lookup, and prefetches them if they may be far. Slots are
-    /// prefetched too, unless the caller has done it ([`Dir::queue_slots`]). Where records are
+    /// prefetched too, unless the caller has done it ([`Dir24_8::queue_slots`]). Where records are
     /// near, slots mostly are too, and looking eight addresses up takes no longer than prefetching
     /// their slots.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn locate(&self, batch: &Batch<'_>, located: &mut Located) {
-        let batch = *batch;
+    pub(super) fn locate(&self, vector: &VectorLookup<'_>, located: &mut Located) {
+        let vector = *vector;
         let prefetch_records = self.directory.needs_prefetch();
         // Per slot of the vector: first the address of the table's slot, then the record number.
         let mut words = SlotWords::new();
-        for group in 0..SLOTS / LANES {
-            if group_mask(batch.active, group) != 0 {
-                words.set(group, self.slot_addresses(batch, group));
-                if prefetch_records && !batch.is_prefetched {
+        for group in 0..VECTOR_SLOTS / LANES {
+            if group_mask(vector.active, group) != 0 {
+                words.set(group, self.slot_addresses(vector, group));
+                if prefetch_records && !vector.is_prefetched {
                     for slot in words.group(group) {
                         prefetch(std::ptr::without_provenance::<u32>(*slot as usize));
                     }
@@ -76,13 +76,13 @@ impl Dir {
             }
         }
         let (mut hits, mut all_in_blocks) = (0, 0);
-        for group in 0..SLOTS / LANES {
-            let active = group_mask(batch.active, group);
+        for group in 0..VECTOR_SLOTS / LANES {
+            let active = group_mask(vector.active, group);
             if active != 0 {
                 // SAFETY: these are the addresses of slots.
                 let numbers = unsafe { self.slots_at(words.group(group)) };
                 let in_blocks = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(BLOCK_FLAG.into()));
-                let numbers = self.numbers(batch, group, numbers, in_blocks);
+                let numbers = self.numbers(vector, group, numbers, in_blocks);
                 words.set(group, numbers);
                 let known = _mm512_mask_test_epi64_mask(active & !in_blocks, numbers, numbers);
                 hits |= u64::from(known) << (LANES * group);
@@ -92,9 +92,9 @@ impl Dir {
         // Chunks are published before the numbers of their records are.
         fence(Ordering::Acquire);
         let record_bases = RecordBases::new(&self.directory);
-        let default = _mm512_set1_epi64(batch.default.as_ptr().expose_provenance() as i64);
-        for group in 0..SLOTS / LANES {
-            if group_mask(batch.active, group) != 0 {
+        let default = _mm512_set1_epi64(vector.default.as_ptr().expose_provenance() as i64);
+        for group in 0..VECTOR_SLOTS / LANES {
+            if group_mask(vector.active, group) != 0 {
                 let numbers = words.get(group);
                 let records = _mm512_mask_mov_epi64(default, group_mask(hits, group), record_bases.records(numbers));
                 located.addresses.set(
@@ -108,29 +108,29 @@ impl Dir {
                 }
             }
         }
-        (located.active, located.hits, located.in_blocks) = (batch.active, hits, all_in_blocks);
+        (located.active, located.hits, located.in_blocks) = (vector.active, hits, all_in_blocks);
     }
 
     /// Writes the located results.
     ///
     /// # Safety
-    /// The results were located by [`Dir::locate`] of this table for the same active slots, and
+    /// The results were located by [`Dir24_8::locate`] of this table for the same active slots, and
     /// nothing that existed then has been freed since. (The keys may have changed: every key has a
     /// root. The default may have been replaced: both have the same length.)
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn write_located(&self, batch: &Batch<'_>, located: &mut Located) -> u64 {
+    pub(super) unsafe fn write_located(&self, vector: &VectorLookup<'_>, located: &mut Located) -> u64 {
         if located.in_blocks != 0 {
             // SAFETY: the caller's promise.
-            unsafe { self.resolve_blocks(batch, located) };
+            unsafe { self.resolve_blocks(vector, located) };
         }
         // SAFETY: the addresses are those of records or of a default.
-        unsafe { write_results(batch, &located.addresses) };
-        if let Some(stamp_word) = batch.stamp {
+        unsafe { write_results(vector, &located.addresses) };
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(located.hits, |slot, _| {
-                let record = located.addresses.0[slot % SLOTS] as *const AtomicU64;
+                let record = located.addresses.0[slot % VECTOR_SLOTS] as *const AtomicU64;
                 // SAFETY: records that were hit have the table's record layout, so they have this
                 // word.
-                unsafe { &*record.add(stamp_word) }.store(batch.now, Ordering::Relaxed);
+                unsafe { &*record.add(stamp_word) }.store(vector.now, Ordering::Relaxed);
             });
         }
         located.hits
@@ -139,9 +139,9 @@ impl Dir {
     /// The addresses of the slots that a group of keys reads.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn slot_addresses(&self, batch: Batch<'_>, group: usize) -> __m512i {
+    fn slot_addresses(&self, vector: VectorLookup<'_>, group: usize) -> __m512i {
         let skip = _mm_cvtsi32_si128(32 - self.bits as i32);
-        let number = _mm512_srl_epi64(left_aligned(batch, group, self.shift), skip);
+        let number = _mm512_srl_epi64(left_aligned(vector, group, self.shift), skip);
         let (base, skip_mask) = self.slots.addressing();
         let skipped = _mm512_and_si512(number, _mm512_set1_epi64(skip_mask as i64));
         let offset = _mm512_slli_epi64::<2>(_mm512_add_epi64(number, skipped));
@@ -171,14 +171,14 @@ impl Dir {
     /// keys `in_blocks` it is the address of the number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn numbers(&self, batch: Batch<'_>, group: usize, mut numbers: __m512i, in_blocks: u8) -> __m512i {
-        let active = group_mask(batch.active, group);
+    fn numbers(&self, vector: VectorLookup<'_>, group: usize, mut numbers: __m512i, in_blocks: u8) -> __m512i {
+        let active = group_mask(vector.active, group);
         if in_blocks != 0 {
-            numbers = self.addresses_in_blocks(numbers, left_aligned(batch, group, self.shift), in_blocks);
+            numbers = self.addresses_in_blocks(numbers, left_aligned(vector, group, self.shift), in_blocks);
         }
         let none = _mm512_mask_testn_epi64_mask(active, numbers, numbers);
         if none != 0 {
-            let at = _mm512_srli_epi64::<{ 32 - ROOT_BITS }>(left_aligned(batch, group, self.shift));
+            let at = _mm512_srli_epi64::<{ 32 - ROOT_BITS }>(left_aligned(vector, group, self.shift));
             // SAFETY: there is a root for every value of the remaining bits.
             let roots = unsafe { _mm512_i64gather_epi32::<4>(at, self.roots.as_ptr().cast()) };
             numbers = _mm512_mask_cvtepu32_epi64(numbers, none, roots);
@@ -210,25 +210,25 @@ impl Dir {
     /// Reads the record numbers that are in blocks.
     ///
     /// # Safety
-    /// As [`Dir::write_located`].
+    /// As [`Dir24_8::write_located`].
     #[inline(never)]
-    unsafe fn resolve_blocks(&self, batch: &Batch<'_>, located: &mut Located) {
+    unsafe fn resolve_blocks(&self, vector: &VectorLookup<'_>, located: &mut Located) {
         each_bit(located.in_blocks, |slot, bit| {
-            let at = located.addresses.0[slot % SLOTS] as *const AtomicU32;
+            let at = located.addresses.0[slot % VECTOR_SLOTS] as *const AtomicU32;
             // SAFETY: it is the address of a number in a block.
             let mut number = unsafe { &*at }.load(Ordering::Acquire);
             if number == 0 {
                 // SAFETY: the slot is active, and keys have a word.
-                let key = unsafe { batch.key(0, slot) } as u32;
+                let key = unsafe { vector.key(0, slot) } as u32;
                 number = self.root(key << self.shift).load(Ordering::Acquire);
             }
-            let mut record = batch.default;
+            let mut record = vector.default;
             if number != 0 {
                 // SAFETY: numbers in blocks and roots were allocated.
                 record = unsafe { self.directory.record(number) };
                 located.hits |= bit;
             }
-            located.addresses.0[slot % SLOTS] = record.as_ptr().expose_provenance() as u64;
+            located.addresses.0[slot % VECTOR_SLOTS] = record.as_ptr().expose_provenance() as u64;
             prefetch(record.as_ptr());
         });
     }
@@ -237,9 +237,9 @@ impl Dir {
 /// The keys of a group's active slots as left-aligned 32-bit addresses; 0 for other slots.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-fn left_aligned(batch: Batch<'_>, group: usize, shift: u32) -> __m512i {
+fn left_aligned(vector: VectorLookup<'_>, group: usize, shift: u32) -> __m512i {
     // SAFETY: keys have a word, and these are active slots.
-    let keys = unsafe { batch.load_keys(0, group, group_mask(batch.active, group)) };
+    let keys = unsafe { vector.load_keys(0, group, group_mask(vector.active, group)) };
     let addresses = _mm512_sll_epi64(keys, _mm_cvtsi32_si128(shift as i32));
     // Bits beyond the key's width are unspecified.
     _mm512_and_si512(addresses, _mm512_set1_epi64(u32::MAX.into()))

@@ -48,16 +48,16 @@ fn computed_slot_addresses_are_those_that_lookups_read() {
         let table = routes(width, size, count);
         assert_eq!(table.view(&table.epochs().enter()).slots(), None, "they are near");
         let shift = slot_shift(&routes_spec(width)).expect("keys have 24 bits and more");
-        let keys: [u64; SLOTS] =
+        let keys: [u64; VECTOR_SLOTS] =
             std::array::from_fn(|i| (i as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) >> (64 - width));
         let guard = table.epochs().enter();
-        let StructureView::Dir(dir) = table.view(&guard).structure() else {
+        let StructureView::Dir24_8(dir) = table.view(&guard).structure() else {
             panic!("there are many")
         };
         dir.prefetches_early.store(true, Ordering::Relaxed);
         let addressing = table.view(&guard).slots().expect("they are far");
         let mut queue = PrefetchQueue::default();
-        table.view(&guard).prefetch(u64::MAX, &keys, SLOTS, &mut queue);
+        table.view(&guard).prefetch(u64::MAX, &keys, VECTOR_SLOTS, &mut queue);
         let expected = keys.map(|key| {
             let slot = (key >> shift) as usize;
             assert!(slot < SlotAddressing::COUNT);

@@ -2,10 +2,10 @@
 //! and AVX-512.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::SLOTS;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::Portable;
+use crate::fast::vector_lookup::VECTOR_SLOTS;
 use crate::fast::zeroed::Zeroable;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -53,31 +53,31 @@ pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
 /// Slots without stamps.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(in crate::fast) struct Plain([AtomicU64; WORDS]);
+pub(in crate::fast) struct WithoutStamps([AtomicU64; WORDS]);
 
 /// Slots and their stamps: a lookup that finds a key has its stamp in the same line. The last stamp
 /// is unused.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(in crate::fast) struct Stamped {
+pub(in crate::fast) struct WithStamps {
     slots: [AtomicU64; 5],
     stamps: [AtomicU32; 6],
 }
 
-const _: () = assert!(size_of::<Plain>() == 64 && size_of::<Stamped>() == 64);
+const _: () = assert!(size_of::<WithoutStamps>() == 64 && size_of::<WithStamps>() == 64);
 
 // SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
-unsafe impl Zeroable for Plain {
+unsafe impl Zeroable for WithoutStamps {
     #[cfg(loom)]
     fn zero() -> Self {
-        Plain(Default::default())
+        WithoutStamps(Default::default())
     }
 }
 // SAFETY: only atomic integers: `Sync`, zero bytes are zeros, and none has a drop.
-unsafe impl Zeroable for Stamped {
+unsafe impl Zeroable for WithStamps {
     #[cfg(loom)]
     fn zero() -> Self {
-        Stamped {
+        WithStamps {
             slots: Default::default(),
             stamps: Default::default(),
         }
@@ -85,7 +85,7 @@ unsafe impl Zeroable for Stamped {
 }
 
 // SAFETY: a cache line of eight slots.
-unsafe impl Bucket for Plain {
+unsafe impl Bucket for WithoutStamps {
     const SLOT_COUNT: usize = WORDS;
     const STAMPS: bool = false;
     const MAX_LOAD: usize = 7;
@@ -103,7 +103,7 @@ unsafe impl Bucket for Plain {
 }
 
 // SAFETY: a cache line that begins with five slots.
-unsafe impl Bucket for Stamped {
+unsafe impl Bucket for WithStamps {
     const SLOT_COUNT: usize = 5;
     const STAMPS: bool = true;
     const MAX_LOAD: usize = 4;
@@ -144,7 +144,7 @@ pub(in crate::fast) trait Search {
     fn fresh_stamps<B: Bucket>(bucket: &B, stamp: u32) -> u16;
 
     /// A bit per pair of words that agree in the significant bits; `needles` has no others.
-    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64;
+    fn equal(words: &[u64; VECTOR_SLOTS], needles: &[u64; VECTOR_SLOTS], significant: u64) -> u64;
 }
 
 impl Search for Portable {
@@ -166,7 +166,7 @@ impl Search for Portable {
     }
 
     #[inline(always)]
-    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
+    fn equal(words: &[u64; VECTOR_SLOTS], needles: &[u64; VECTOR_SLOTS], significant: u64) -> u64 {
         let pairs = words.iter().zip(needles).rev();
         pairs.fold(0, |equal, (w, n)| equal << 1 | u64::from(w & significant == *n))
     }
@@ -214,13 +214,13 @@ impl Search for Avx2 {
     }
 
     #[inline(always)]
-    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
+    fn equal(words: &[u64; VECTOR_SLOTS], needles: &[u64; VECTOR_SLOTS], significant: u64) -> u64 {
         use std::arch::x86_64::{
             _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_loadu_si256, _mm256_movemask_pd,
             _mm256_set1_epi64x,
         };
         let mut equal = 0;
-        for at in (0..SLOTS).step_by(4) {
+        for at in (0..VECTOR_SLOTS).step_by(4) {
             // SAFETY: the processor has AVX2, see `find`, and the loads are those of four words.
             let part = unsafe {
                 let words = _mm256_loadu_si256(words.as_ptr().add(at).cast());
@@ -273,7 +273,7 @@ impl Search for Avx512 {
     }
 
     #[inline(always)]
-    fn equal(words: &[u64; SLOTS], needles: &[u64; SLOTS], significant: u64) -> u64 {
+    fn equal(words: &[u64; VECTOR_SLOTS], needles: &[u64; VECTOR_SLOTS], significant: u64) -> u64 {
         use std::arch::x86_64::{_mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_set1_epi64};
         // SAFETY: the processor has AVX-512, see `find`, and the loads are those of eight words.
         u64::from_le_bytes(std::array::from_fn(|i| unsafe {
@@ -292,19 +292,19 @@ mod tests {
     fn check<S: Search>() {
         let significant = !0b1110;
         // The words behind the slots must not match, even if they look like keys.
-        let stamped = Stamped {
+        let stamped = WithStamps {
             slots: Default::default(),
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),
         };
         assert_eq!(S::find(&stamped, 8 << 4 | 1, significant).1, 0);
         for (stamp, positions) in [(0x81, 0b10101), (0, 0b01010), (1, 0)] {
             assert_eq!(
-                S::fresh_stamps(&stamped, stamp) >> (2 * Stamped::SLOT_COUNT) & 0b11111,
+                S::fresh_stamps(&stamped, stamp) >> (2 * WithStamps::SLOT_COUNT) & 0b11111,
                 positions
             );
         }
         check_bucket::<S, _>(&stamped, significant);
-        check_bucket::<S, _>(&Plain(Default::default()), significant);
+        check_bucket::<S, _>(&WithoutStamps(Default::default()), significant);
         for bits in [0, 1, 1 << 63, 0x8421_0137_0000_ffff, u64::MAX] {
             let needles = std::array::from_fn(|i| (i as u64) << 4 | 1);
             let words = std::array::from_fn(|i| (i as u64) << 4 | 6 | bits >> i & 1);

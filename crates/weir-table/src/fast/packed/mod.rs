@@ -22,16 +22,16 @@ mod writer;
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use bucket::Avx512;
-pub(super) use bucket::{Plain, Search, Stamped};
+pub(super) use bucket::{Search, WithStamps, WithoutStamps};
 pub(super) use writer::Packed;
 
-use crate::fast::batch::{Batch, SLOTS, each_bit, each_slot, is_dense, ones};
 use crate::fast::hash::Seed;
 use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
-use crate::fast::packing::{Newest, Packing, stamp_step, step};
+use crate::fast::packing::{Newest, Packing, stamp_tick, tick};
 use crate::fast::seqlock::SeqLock;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::simd::has_simd;
+use crate::fast::simd::has_avx512_vbmi;
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit, each_slot, is_contiguous, ones};
 use crate::fast::zeroed::Zeroed;
 use bucket::{Bucket, first_bit};
 use std::mem::MaybeUninit;
@@ -64,12 +64,12 @@ pub(super) struct PackedView<B: Bucket>(Arc<Array<B>>);
 
 /// A value per slot of a vector. Before it is set a value is 0, but uninitialised where all slots
 /// are active, since all are set then.
-struct Row<T>([MaybeUninit<T>; SLOTS]);
+struct Row<T>([MaybeUninit<T>; VECTOR_SLOTS]);
 
 impl<T: Copy> Row<T> {
     #[inline(always)]
     fn unset() -> Self {
-        Row([const { MaybeUninit::uninit() }; SLOTS])
+        Row([const { MaybeUninit::uninit() }; VECTOR_SLOTS])
     }
 
     /// Call it before anything is set. It is separate from [`Row::unset`], since a choice between
@@ -83,7 +83,7 @@ impl<T: Copy> Row<T> {
 
     #[inline(always)]
     fn set(&mut self, slot: usize, value: T) {
-        self.0[slot & (SLOTS - 1)].write(value);
+        self.0[slot & (VECTOR_SLOTS - 1)].write(value);
     }
 
     /// # Safety
@@ -91,13 +91,13 @@ impl<T: Copy> Row<T> {
     #[inline(always)]
     unsafe fn get(&self, slot: usize) -> T {
         // SAFETY: the caller's promise; others are 0.
-        unsafe { self.0[slot & (SLOTS - 1)].assume_init() }
+        unsafe { self.0[slot & (VECTOR_SLOTS - 1)].assume_init() }
     }
 
     /// # Safety
     /// All active slots were set, and `T` is an integer.
     #[inline(always)]
-    unsafe fn all(&self) -> &[T; SLOTS] {
+    unsafe fn all(&self) -> &[T; VECTOR_SLOTS] {
         // SAFETY: the caller's promise; others are 0.
         unsafe { &*(&raw const self.0).cast() }
     }
@@ -125,14 +125,14 @@ impl Probes {
 struct Matches {
     slots: Row<u64>,
     positions: Row<u8>,
-    /// Which stamps of the bucket are of this step, see [`Search::fresh_stamps`].
+    /// Which stamps of the bucket are of this tick, see [`Search::fresh_stamps`].
     fresh: Row<u16>,
-    /// The current step.
+    /// The current tick.
     now: u32,
 }
 
 impl Matches {
-    /// Whether the stamp of any match is of another step.
+    /// Whether the stamp of any match is of another tick.
     ///
     /// # Safety
     /// All active slots were set, in buckets with stamps.
@@ -172,7 +172,7 @@ impl<B: Bucket> Array<B> {
         let buckets = Zeroed::new(number);
         Array {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            uses_simd: buckets.bytes() > PREFETCH_MIN_BYTES && has_simd(),
+            uses_simd: buckets.bytes() > PREFETCH_MIN_BYTES && has_avx512_vbmi(),
             buckets,
             overflow: Zeroed::new(number.div_ceil(32)),
             count,
@@ -218,9 +218,9 @@ impl<B: Bucket> Array<B> {
     }
 
     #[inline(always)]
-    fn stamp_hit(&self, number: u32, slot: usize, step: u32) {
+    fn stamp_hit(&self, number: u32, slot: usize, tick: u32) {
         if let Some(stamp) = self.bucket(number).stamp(slot) {
-            stamp_step(stamp, step);
+            stamp_tick(stamp, tick);
         }
     }
 
@@ -248,40 +248,40 @@ impl<B: Bucket> Array<B> {
     }
 
     #[inline(always)]
-    fn lookup<S: Search, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
+    fn lookup<S: Search, const CONTIGUOUS: bool>(&self, vector: &mut VectorLookup<'_>) -> u64 {
         if B::STAMPS {
-            self.newest.observe(step(batch.now));
+            self.newest.observe(tick(vector.now));
         }
         if let Some(version) = self.seqlock.read_begin() {
-            let hits = self.optimistic::<S, DENSE>(batch);
+            let hits = self.optimistic::<S, CONTIGUOUS>(vector);
             if self.seqlock.validate(version) {
                 return hits;
             }
         }
-        self.contended(*batch)
+        self.contended(*vector)
     }
 
     /// An optimistic lookup: valid only if no write ran concurrently.
     #[inline(always)]
-    fn optimistic<S: Search, const DENSE: bool>(&self, batch: &Batch<'_>) -> u64 {
+    fn optimistic<S: Search, const CONTIGUOUS: bool>(&self, vector: &VectorLookup<'_>) -> u64 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.uses_simd {
             // SAFETY: the processor has these features.
-            return unsafe { self.lookup_simd(batch) };
+            return unsafe { self.lookup_simd(vector) };
         }
-        self.lookup_scalar::<S, DENSE>(*batch)
+        self.lookup_scalar::<S, CONTIGUOUS>(*vector)
     }
 
     /// Computes the buckets of all keys, in a loop of its own so that it is vectorised. Sets all
     /// active slots.
     #[inline(always)]
-    fn make_probes<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &mut Probes) {
+    fn make_probes<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64], probes: &mut Probes) {
         let (seed, count, packing) = (self.seed, self.count, self.packing);
         probes.buckets.prepare(active);
         probes.needles.prepare(active);
-        if DENSE {
+        if CONTIGUOUS {
             let rows = probes.buckets.0.iter_mut().zip(&mut probes.needles.0);
-            for ((bucket, needle), key) in rows.zip(&keys[..SLOTS - active.leading_zeros() as usize]) {
+            for ((bucket, needle), key) in rows.zip(&keys[..VECTOR_SLOTS - active.leading_zeros() as usize]) {
                 bucket.write(first(seed.hash_word(*key), count));
                 needle.write(packing.needle(*key));
             }
@@ -297,10 +297,10 @@ impl<B: Bucket> Array<B> {
     /// Prefetches the buckets of all keys, and the second ones where a key may be there. Most
     /// vectors have some of these, and a prefetch now avoids a wait later.
     #[inline(always)]
-    fn prefetch_buckets<const DENSE: bool>(&self, active: u64, keys: &[u64], probes: &Probes) {
+    fn prefetch_buckets<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64], probes: &Probes) {
         let buckets = self.buckets.as_slice().as_ptr();
         let mut overflowing = 0;
-        each_slot::<DENSE>(active, |slot, bit| {
+        each_slot::<CONTIGUOUS>(active, |slot, bit| {
             // SAFETY: `make_probes` set active slots.
             let number = unsafe { probes.buckets.get(slot) };
             prefetch(buckets.wrapping_add(number as usize));
@@ -313,29 +313,29 @@ impl<B: Bucket> Array<B> {
 
     /// [`Array::optimistic`] without SIMD across keys.
     #[inline(always)]
-    fn lookup_scalar<S: Search, const DENSE: bool>(&self, batch: Batch<'_>) -> u64 {
-        let active = batch.active;
+    fn lookup_scalar<S: Search, const CONTIGUOUS: bool>(&self, vector: VectorLookup<'_>) -> u64 {
+        let active = vector.active;
         let (packing, significant) = (self.packing, self.packing.significant());
-        let length = SLOTS - active.leading_zeros() as usize;
+        let length = VECTOR_SLOTS - active.leading_zeros() as usize;
         // SAFETY: the last active slot is within the row, and word 0 always exists.
-        let keys = unsafe { std::slice::from_raw_parts(batch.key_row(0), length) };
+        let keys = unsafe { std::slice::from_raw_parts(vector.key_row(0), length) };
         let mut probes = Probes::unset();
-        self.make_probes::<DENSE>(active, keys, &mut probes);
-        if self.needs_prefetch() && !batch.is_prefetched {
-            self.prefetch_buckets::<DENSE>(active, keys, &probes);
+        self.make_probes::<CONTIGUOUS>(active, keys, &mut probes);
+        if self.needs_prefetch() && !vector.is_prefetched {
+            self.prefetch_buckets::<CONTIGUOUS>(active, keys, &probes);
         }
         let mut found = Matches {
             slots: Row::unset(),
             positions: Row::unset(),
             fresh: Row::unset(),
-            now: step(batch.now) as u32,
+            now: tick(vector.now) as u32,
         };
         found.slots.prepare(active);
         if B::STAMPS {
             found.positions.prepare(active);
             found.fresh.prepare(active);
         }
-        if DENSE {
+        if CONTIGUOUS {
             // Slots without keys find nothing, in bucket 0.
             for start in (0..length).step_by(BLOCK) {
                 for slot in start..start + BLOCK {
@@ -359,24 +359,24 @@ impl<B: Bucket> Array<B> {
             });
         }
         // SAFETY: the default has the words of a result.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
+        let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
         // SAFETY: `make_probes` and `find_optimistic` set active slots, and only these are used.
         let (slots, needles) = unsafe { (found.slots.all(), probes.needles.all()) };
         let result = |value: u64, needle: u64| {
             let hit = value & significant == needle;
             if hit { packing.head(value) } else { default }
         };
-        if DENSE {
+        if CONTIGUOUS {
             // SAFETY: all slots up to the last are active, and word 0 always exists.
-            let results = unsafe { std::slice::from_raw_parts_mut(batch.result_row(0), length) };
+            let results = unsafe { std::slice::from_raw_parts_mut(vector.result_row(0), length) };
             for ((to, value), needle) in results.iter_mut().zip(slots).zip(needles) {
                 *to = result(*value, *needle);
             }
         } else {
             each_bit(active, |slot, _| {
-                let at = slot & (SLOTS - 1);
+                let at = slot & (VECTOR_SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
-                unsafe { batch.set_result(0, slot, result(slots[at], needles[at])) };
+                unsafe { vector.set_result(0, slot, result(slots[at], needles[at])) };
             });
         }
         // SAFETY: `find_optimistic` set active slots.
@@ -421,22 +421,22 @@ impl<B: Bucket> Array<B> {
     /// A lookup that is correct also while a writer runs.
     #[cold]
     #[inline(never)]
-    fn contended(&self, batch: Batch<'_>) -> u64 {
-        if let Some(queue) = batch.queue {
+    fn contended(&self, vector: VectorLookup<'_>) -> u64 {
+        if let Some(queue) = vector.queue {
             queue.prefetch_all();
         }
         let mut hits = 0;
-        each_bit(batch.active, |slot, bit| {
+        each_bit(vector.active, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            match self.find(unsafe { batch.key(0, slot) }) {
+            match self.find(unsafe { vector.key(0, slot) }) {
                 Some((value, number, position)) => {
                     hits |= bit;
                     // SAFETY: only active slots, and word 0 of results always exists.
-                    unsafe { batch.set_result(0, slot, self.packing.head(value)) };
-                    self.stamp_hit(number, position, step(batch.now) as u32);
+                    unsafe { vector.set_result(0, slot, self.packing.head(value)) };
+                    self.stamp_hit(number, position, tick(vector.now) as u32);
                 }
                 // SAFETY: only active slots, and the default's length was checked.
-                None => unsafe { batch.write_result(slot, batch.default) },
+                None => unsafe { vector.write_result(slot, vector.default) },
             }
         });
         hits
@@ -445,11 +445,11 @@ impl<B: Bucket> Array<B> {
 
 impl<B: Bucket> PackedView<B> {
     #[inline(always)]
-    pub(super) fn lookup<S: Search>(&self, batch: &mut Batch<'_>) -> u64 {
-        if is_dense(batch.active) {
-            self.0.lookup::<S, true>(batch)
+    pub(super) fn lookup<S: Search>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        if is_contiguous(vector.active) {
+            self.0.lookup::<S, true>(vector)
         } else {
-            self.0.lookup::<S, false>(batch)
+            self.0.lookup::<S, false>(vector)
         }
     }
 
@@ -458,7 +458,8 @@ impl<B: Bucket> PackedView<B> {
         self.0.needs_prefetch() && !self.prefetches_queue()
     }
 
-    /// Whether lookups prefetch their lines while they search, and also those in [`Batch::queue`].
+    /// Whether lookups prefetch their lines while they search, and also those in
+    /// [`VectorLookup::queue`].
     pub(super) fn prefetches_queue(&self) -> bool {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         return self.0.uses_simd;
@@ -468,9 +469,9 @@ impl<B: Bucket> PackedView<B> {
 
     /// Prefetches the lines that a lookup of these keys reads.
     #[inline(always)]
-    pub(super) fn prefetch<const DENSE: bool>(&self, active: u64, keys: &[u64]) {
+    pub(super) fn prefetch<const CONTIGUOUS: bool>(&self, active: u64, keys: &[u64]) {
         let mut probes = Probes::unset();
-        self.0.make_probes::<DENSE>(active, keys, &mut probes);
-        self.0.prefetch_buckets::<DENSE>(active, keys, &probes);
+        self.0.make_probes::<CONTIGUOUS>(active, keys, &mut probes);
+        self.0.prefetch_buckets::<CONTIGUOUS>(active, keys, &probes);
     }
 }

@@ -4,12 +4,12 @@
 //! Buckets are prefetched two groups of keys before they are searched.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, SLOTS, each_bit, ones};
 use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::{Bucket, first_bit, slot_mask};
 use crate::fast::packed::{Array, Avx512, Search, second};
-use crate::fast::packing::step;
+use crate::fast::packing::tick;
 use crate::fast::simd::{LANES, PackedSlots, SlotWords, group_mask, hash};
+use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit, ones};
 use std::arch::x86_64::*;
 use std::hint::select_unpredictable;
 use std::ptr::without_provenance;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// log2 of the bytes of a bucket, which is a cache line.
 const LINE_BITS: u32 = 6;
 /// Groups of eight keys in a vector.
-const GROUPS: usize = SLOTS / LANES;
+const GROUPS: usize = VECTOR_SLOTS / LANES;
 /// Distance of the prefetch, in groups of keys. With one, lines do not arrive in time; more take
 /// longer, too (docs/internals/lab-notes.md).
 const PREFETCH_DISTANCE: usize = 2;
@@ -26,7 +26,7 @@ const PREFETCH_DISTANCE: usize = 2;
 /// The constants that all groups of keys share, in registers.
 struct Constants {
     entries: PackedSlots,
-    /// The current step, in all 32-bit words.
+    /// The current tick, in all 32-bit words.
     now: __m512i,
     /// A permutation of a bucket's 32-bit words that brings each stamp to its slot's position,
     /// twice: words 0 and 1 become the stamp of slot 0.
@@ -57,21 +57,21 @@ impl<B: Bucket> Array<B> {
 
     /// An optimistic lookup: valid only if no write ran concurrently.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    pub(super) fn lookup_simd(&self, batch: &Batch<'_>) -> u64 {
-        if batch.active == u64::MAX {
-            self.search::<true>(*batch)
+    pub(super) fn lookup_simd(&self, vector: &VectorLookup<'_>) -> u64 {
+        if vector.active == u64::MAX {
+            self.search::<true>(*vector)
         } else {
-            self.search::<false>(*batch)
+            self.search::<false>(*vector)
         }
     }
 
     /// The same. `ALL` if all slots are active.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn search<const ALL: bool>(&self, batch: Batch<'_>) -> u64 {
+    fn search<const ALL: bool>(&self, vector: VectorLookup<'_>) -> u64 {
         // SAFETY: the default has the words of a result.
-        let default = unsafe { batch.default.as_ref() }.load(Ordering::Relaxed);
-        let now = step(batch.now) as u32;
+        let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
+        let now = tick(vector.now) as u32;
         let constants = Constants {
             entries: PackedSlots::new(self.packing, default),
             now: _mm512_set1_epi32(now as i32),
@@ -80,7 +80,7 @@ impl<B: Bucket> Array<B> {
                 _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
             ),
         };
-        let active_in = |group| if ALL { u8::MAX } else { group_mask(batch.active, group) };
+        let active_in = |group| if ALL { u8::MAX } else { group_mask(vector.active, group) };
         let mut addresses = SlotWords::new();
         let mut needles = SlotWords::new();
         let mut found = MatchBits([[0; LANES]; GROUPS]);
@@ -89,7 +89,7 @@ impl<B: Bucket> Array<B> {
                 continue;
             }
             // SAFETY: keys have a word, and these are active slots of the group.
-            let keys = unsafe { batch.load_keys(0, group, active_in(group)) };
+            let keys = unsafe { vector.load_keys(0, group, active_in(group)) };
             addresses.set(group, self.addresses(keys));
             needles.set(group, constants.entries.needles(keys));
             if group < PREFETCH_DISTANCE {
@@ -102,7 +102,7 @@ impl<B: Bucket> Array<B> {
                 if active_in(group + PREFETCH_DISTANCE) != 0 {
                     prefetch_buckets::<B>(addresses.group(group + PREFETCH_DISTANCE));
                 }
-            } else if let Some(queue) = batch.queue {
+            } else if let Some(queue) = vector.queue {
                 queue.prefetch_part(group + PREFETCH_DISTANCE - GROUPS, PREFETCH_DISTANCE);
             }
             let active = active_in(group);
@@ -118,12 +118,12 @@ impl<B: Bucket> Array<B> {
             let hit = unsafe {
                 constants
                     .entries
-                    .write_results(batch, group, active, slots, needles.get(group))
+                    .write_results(vector, group, active, slots, needles.get(group))
             };
             hits |= u64::from(hit) << (LANES * group);
             if hit != active {
                 let missed = u64::from(active & !hit) << (LANES * group);
-                second_mask |= self.redirect_to_second(batch, missed, &mut addresses);
+                second_mask |= self.redirect_to_second(vector, missed, &mut addresses);
             }
         }
         if B::STAMPS && _mm512_test_epi64_mask(stale, stale) != 0 {
@@ -132,24 +132,24 @@ impl<B: Bucket> Array<B> {
         if second_mask == 0 {
             return hits;
         }
-        hits | self.search_second(batch, second_mask, &addresses, &needles)
+        hits | self.search_second(vector, second_mask, &addresses, &needles)
     }
 
     /// Replaces the addresses of first buckets by those of second ones, for keys that may be there,
     /// and prefetches these. Returns the mask of these keys.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn redirect_to_second(&self, batch: Batch<'_>, missed: u64, addresses: &mut SlotWords) -> u64 {
+    fn redirect_to_second(&self, vector: VectorLookup<'_>, missed: u64, addresses: &mut SlotWords) -> u64 {
         let mut second_mask = 0;
         each_bit(missed, |slot, bit| {
             // SAFETY: only active slots, and word 0 always exists.
-            let hash = self.seed.hash_word(unsafe { batch.key(0, slot) });
+            let hash = self.seed.hash_word(unsafe { vector.key(0, slot) });
             let first = super::first(hash, self.count);
             let is_possible = self.may_overflow(first);
             // Without a branch: it would be mispredicted where misses are frequent.
             let bucket = self.bucket(select_unpredictable(is_possible, second(hash, self.count), first));
             prefetch(bucket);
-            addresses.0[slot % SLOTS] = (&raw const *bucket).expose_provenance() as u64;
+            addresses.0[slot % VECTOR_SLOTS] = (&raw const *bucket).expose_provenance() as u64;
             second_mask |= bit & ones(is_possible);
         });
         second_mask
@@ -181,7 +181,7 @@ impl<B: Bucket> Array<B> {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn stamp_all(&self, addresses: &SlotWords, found: &MatchBits, hits: u64, now: u32) {
         each_bit(hits, |slot, _| {
-            let number = self.number_at(addresses.0[slot % SLOTS]);
+            let number = self.number_at(addresses.0[slot % VECTOR_SLOTS]);
             self.stamp_hit(number, found.of(slot), now);
         });
     }
@@ -189,16 +189,22 @@ impl<B: Bucket> Array<B> {
     /// Looks keys up in their second buckets. Returns the mask of hits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn search_second(&self, batch: Batch<'_>, second_mask: u64, addresses: &SlotWords, needles: &SlotWords) -> u64 {
-        let (significant, now) = (self.packing.significant(), step(batch.now) as u32);
+    fn search_second(
+        &self,
+        vector: VectorLookup<'_>,
+        second_mask: u64,
+        addresses: &SlotWords,
+        needles: &SlotWords,
+    ) -> u64 {
+        let (significant, now) = (self.packing.significant(), tick(vector.now) as u32);
         let mut hits = 0;
         each_bit(second_mask, |slot, bit| {
-            let number = self.number_at(addresses.0[slot % SLOTS]);
-            let (value, position) = Avx512::find(self.bucket(number), needles.0[slot % SLOTS], significant);
+            let number = self.number_at(addresses.0[slot % VECTOR_SLOTS]);
+            let (value, position) = Avx512::find(self.bucket(number), needles.0[slot % VECTOR_SLOTS], significant);
             if position != 0 {
                 hits |= bit;
                 // SAFETY: only active slots, and word 0 always exists.
-                unsafe { batch.set_result(0, slot, self.packing.head(value)) };
+                unsafe { vector.set_result(0, slot, self.packing.head(value)) };
                 self.stamp_hit(number, first_bit(position), now);
             }
         });
@@ -226,7 +232,7 @@ unsafe fn find_simd<B: Bucket>(
     active: u8,
     constants: &Constants,
     found: &mut [u8; LANES],
-    // Becomes nonzero when a found key has a stamp of another step.
+    // Becomes nonzero when a found key has a stamp of another tick.
     stale: &mut __m512i,
 ) -> __m512i {
     let mut find = |i: usize| {
@@ -263,7 +269,7 @@ fn first_simd(hash: __m512i, count: __m512i) -> __m512i {
 mod tests {
     use super::*;
     use crate::fast::packed::first;
-    use crate::fast::simd::has_simd;
+    use crate::fast::simd::has_avx512_vbmi;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn check(hashes: [u64; LANES], count: u32) {
@@ -282,7 +288,7 @@ mod tests {
 
     #[test]
     fn eight_hashes_are_in_the_buckets_that_each_of_them_is_in() {
-        if !has_simd() {
+        if !has_avx512_vbmi() {
             return;
         }
         let hashes = [

@@ -1,25 +1,25 @@
 //! All implementations of the lookup give the same results.
 
 use super::*;
-use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::batch::Dimensions;
+use crate::fast::LAST_HIT_TICK_NS;
 use crate::fast::head::{ACTION_SHIFT, HIT};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::Portable;
 use crate::fast::packing::testing::{packing, rule};
+use crate::fast::vector_lookup::Dimensions;
 
 const DEFAULT: u64 = 0x77;
 const UNTOUCHED: u64 = 0x5555;
 
 /// An implementation of the lookup, while no writer runs.
-type Lookup<B> = fn(&Array<B>, Batch<'_>) -> u64;
+type Lookup<B> = fn(&Array<B>, VectorLookup<'_>) -> u64;
 
-fn lookup_scalar<S: Search, B: Bucket>(array: &Array<B>, batch: Batch<'_>) -> u64 {
-    if is_dense(batch.active) {
-        array.lookup_scalar::<S, true>(batch)
+fn lookup_scalar<S: Search, B: Bucket>(array: &Array<B>, vector: VectorLookup<'_>) -> u64 {
+    if is_contiguous(vector.active) {
+        array.lookup_scalar::<S, true>(vector)
     } else {
-        array.lookup_scalar::<S, false>(batch)
+        array.lookup_scalar::<S, false>(vector)
     }
 }
 
@@ -35,9 +35,9 @@ fn implementations<B: Bucket>() -> Vec<Lookup<B>> {
         if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512dq") {
             implementations.push(lookup_scalar::<Avx512, B>);
         }
-        if has_simd() {
+        if has_avx512_vbmi() {
             // SAFETY: the processor has these features.
-            implementations.push(|array, batch| unsafe { array.lookup_simd(&batch) });
+            implementations.push(|array, vector| unsafe { array.lookup_simd(&vector) });
         }
     }
     implementations
@@ -51,38 +51,38 @@ const DIMENSIONS: Dimensions = Dimensions {
     key_words: 1,
     result_words: 1,
     record_words: 1,
-    stamp: None,
+    stamp_word: None,
 };
 
 /// Looks 64 keys up, as tables do.
 pub(super) fn look_up_all<B: Bucket>(
     view: &PackedView<B>,
-    keys: &[u64; SLOTS],
-    results: &mut [u64; SLOTS],
+    keys: &[u64; VECTOR_SLOTS],
+    results: &mut [u64; VECTOR_SLOTS],
     now_ns: u64,
 ) -> u64 {
     let default = [DEFAULT, 0].map(AtomicU64::new);
-    let mut batch = Batch::new(DIMENSIONS, u64::MAX, keys, results, SLOTS, &default, now_ns);
-    view.lookup::<Portable>(&mut batch)
+    let mut vector = VectorLookup::new(DIMENSIONS, u64::MAX, keys, results, VECTOR_SLOTS, &default, now_ns);
+    view.lookup::<Portable>(&mut vector)
 }
 
 /// Looks keys up. Keys below the number of entries must hit, others must miss.
 fn look_up<B: Bucket>(packed: &Packed<B>, lookup: Lookup<B>, keys: &[u64], active: u64, now_ns: u64) {
     let default = [DEFAULT, 0].map(AtomicU64::new);
-    let mut results = [UNTOUCHED; SLOTS];
+    let mut results = [UNTOUCHED; VECTOR_SLOTS];
     // Rows end at the last active slot.
-    let length = SLOTS - active.leading_zeros() as usize;
-    let batch = Batch::new(
+    let length = VECTOR_SLOTS - active.leading_zeros() as usize;
+    let vector = VectorLookup::new(
         DIMENSIONS,
         active,
         &keys[..length],
         &mut results[..length],
-        SLOTS,
+        VECTOR_SLOTS,
         &default,
         now_ns,
     );
-    packed.view().0.newest.observe(step(now_ns));
-    let hits = lookup(&packed.view().0, batch);
+    packed.view().0.newest.observe(tick(now_ns));
+    let hits = lookup(&packed.view().0, vector);
     for (i, key) in keys.iter().enumerate() {
         let (is_active, is_there) = (active >> i & 1 == 1, *key < packed.len() as u64);
         assert_eq!(hits >> i & 1 == 1, is_active && is_there, "key {key} in {active:#x}");
@@ -123,11 +123,11 @@ fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
         0x8421_0137_0000_fff0,
     ];
     for (round, active) in (1_u64..).zip(active_masks.into_iter().cycle().take(if cfg!(miri) { 14 } else { 300 })) {
-        // Sixty lookups per step: in some, all keys were hit in that step already; in others, some
+        // Sixty lookups per tick: in some, all keys were hit in that tick already; in others, some
         // were not.
-        let (now, all) = ((1 + round / 60) * LAST_HIT_STEP_NS, entries + round % 3 * entries / 2);
+        let (now, all) = ((1 + round / 60) * LAST_HIT_TICK_NS, entries + round % 3 * entries / 2);
         // Some keys are missing. Key 0 is never used: inactive slots contain it.
-        let keys: [u64; SLOTS] = std::array::from_fn(|_| {
+        let keys: [u64; VECTOR_SLOTS] = std::array::from_fn(|_| {
             random = random
                 .wrapping_mul(0x5851_f42d_4c95_7f2d)
                 .wrapping_add(0x1405_7b7e_f767_814f);
@@ -148,10 +148,10 @@ fn check<B: Bucket>(buckets: usize, lookup: Lookup<B>) {
 #[test]
 fn all_implementations_find_keys_in_either_bucket() {
     for buckets in if cfg!(miri) { vec![3] } else { vec![3, 123] } {
-        implementations::<Plain>()
+        implementations::<WithoutStamps>()
             .into_iter()
             .for_each(|lookup| check(buckets, lookup));
-        implementations::<Stamped>()
+        implementations::<WithStamps>()
             .into_iter()
             .for_each(|lookup| check(buckets, lookup));
     }

@@ -1,12 +1,12 @@
 //! The writer's side: inserts, moves and removes keys, and grows the array.
 
-use crate::fast::LAST_HIT_STEP_NS;
-use crate::fast::cuckoo::{self, SlotIndex};
+use crate::fast::LAST_HIT_TICK_NS;
+use crate::fast::cuckoo_path::{self, SlotIndex};
 use crate::fast::head::INDIRECT;
 use crate::fast::mem::prefetch;
 use crate::fast::packed::bucket::Bucket;
 use crate::fast::packed::{Array, PackedView};
-use crate::fast::packing::{Packing, step};
+use crate::fast::packing::{Packing, tick};
 use crate::fast::rule::Rule;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,10 +28,10 @@ struct Store<B: Bucket> {
     handles: Vec<u32>,
 }
 
-/// The contents of a slot; the stamp in steps.
+/// The contents of a slot; the stamp in ticks.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    slot: u64,
+    packed_entry: u64,
     handle: u32,
     stamp: u64,
 }
@@ -66,15 +66,19 @@ impl<B: Bucket> Packed<B> {
         PackedView(Arc::clone(&self.store.array))
     }
 
-    /// A table with these entries: key, slot, handle and last hit in steps.
+    /// A table with these entries: key, packed entry, handle and last hit in ticks.
     pub(in crate::fast) fn with_entries(
         packing: Packing,
         entries: impl ExactSizeIterator<Item = (u64, u64, u32, u64)>,
     ) -> Self {
         let mut this = Packed::new(packing, entries.len());
-        for (key, slot, handle, stamp) in entries {
+        for (key, packed_entry, handle, stamp) in entries {
             this.set_handle(handle, key);
-            this.insert_new(Item { slot, handle, stamp });
+            this.insert_new(Item {
+                packed_entry,
+                handle,
+                stamp,
+            });
         }
         this
     }
@@ -85,7 +89,7 @@ impl<B: Bucket> Packed<B> {
         if self.store.handle(slot_index) != handle {
             return None;
         }
-        Some(self.store.item(slot_index)?.stamp * LAST_HIT_STEP_NS)
+        Some(self.store.item(slot_index)?.stamp * LAST_HIT_TICK_NS)
     }
 
     /// Inserts an entry, unless its result refers to a member or a group. True: readers need the
@@ -97,9 +101,9 @@ impl<B: Bucket> Packed<B> {
         let (key, array) = (rule.value[0], &self.store.array);
         self.store.prefetch(key);
         let mut item = Item {
-            slot: array.packing.pack(key, result[0]),
+            packed_entry: array.packing.pack(key, result[0]),
             handle: rule.handle,
-            stamp: step(stamp),
+            stamp: tick(stamp),
         };
         let slot_index = self.store.find_slot(key);
         let old = slot_index.and_then(|p| self.store.item(p));
@@ -141,7 +145,7 @@ impl<B: Bucket> Packed<B> {
         };
         self.entries -= 1;
         let free = Item {
-            slot: 0,
+            packed_entry: 0,
             handle: 0,
             stamp: 0,
         };
@@ -196,10 +200,10 @@ impl<B: Bucket> Store<B> {
 
     /// The contents of a slot, unless it is free.
     fn item(&self, slot_index: SlotIndex) -> Option<Item> {
-        let slot = self.slot(slot_index);
+        let packed_entry = self.slot(slot_index);
         let stamp = self.array.bucket(slot_index.0 as u32).stamp(slot_index.1);
-        (slot != 0).then(|| Item {
-            slot,
+        (packed_entry != 0).then(|| Item {
+            packed_entry,
             handle: self.handle(slot_index),
             stamp: stamp.map_or(0, |s| self.array.newest.time(s)),
         })
@@ -233,8 +237,8 @@ impl<B: Bucket> Store<B> {
     fn set(&mut self, slot_index: SlotIndex, item: Item) {
         let (bucket, slot) = slot_index;
         let array = &self.array;
-        if item.slot != 0 {
-            let [home, _] = array.homes(array.packing.key(item.slot));
+        if item.packed_entry != 0 {
+            let [home, _] = array.homes(array.packing.key(item.packed_entry));
             if home as usize != bucket {
                 array.overflow[home as usize / 32].fetch_or(1 << (home % 32), Ordering::Release);
             }
@@ -244,15 +248,15 @@ impl<B: Bucket> Store<B> {
             array.newest.observe(item.stamp);
             stamp.store(item.stamp as u32, Ordering::Release);
         }
-        line.slot(slot).store(item.slot, Ordering::Release);
+        line.slot(slot).store(item.packed_entry, Ordering::Release);
         self.handles[bucket * B::SLOT_COUNT + slot] = item.handle;
     }
 
     /// Inserts a new key, and moves others if necessary.
     fn add(&mut self, item: Item) -> Result<(), Full> {
-        let homes = self.homes(item.slot);
+        let homes = self.homes(item.packed_entry);
         let is_free = |slot_index| self.slot(slot_index) == 0;
-        if let Some(slot_index) = cuckoo::free(homes, B::SLOT_COUNT, is_free) {
+        if let Some(slot_index) = cuckoo_path::free(homes, B::SLOT_COUNT, is_free) {
             self.write(slot_index, item);
             return Ok(());
         }
@@ -260,7 +264,7 @@ impl<B: Bucket> Store<B> {
             let homes = self.homes(self.slot(slot_index));
             homes[usize::from(homes[0] == slot_index.0)]
         };
-        let path = cuckoo::path(homes, B::SLOT_COUNT, is_free, other).ok_or(Full)?;
+        let path = cuckoo_path::path(homes, B::SLOT_COUNT, is_free, other).ok_or(Full)?;
         self.under_seqlock(|this| {
             for step in path.windows(2) {
                 if let Some(occupant) = this.item(step[1]) {
@@ -276,9 +280,9 @@ impl<B: Bucket> Store<B> {
         Ok(())
     }
 
-    /// The two buckets of a slot's key.
-    fn homes(&self, slot: u64) -> [usize; 2] {
-        let homes = self.array.homes(self.array.packing.key(slot));
+    /// The two buckets of an entry's key.
+    fn homes(&self, entry: u64) -> [usize; 2] {
+        let homes = self.array.homes(self.array.packing.key(entry));
         homes.map(|bucket| bucket as usize)
     }
 }
@@ -286,10 +290,10 @@ impl<B: Bucket> Store<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fast::batch::SLOTS;
     use crate::fast::packed::tests::look_up_all;
-    use crate::fast::packed::{Plain, Stamped};
+    use crate::fast::packed::{WithStamps, WithoutStamps};
     use crate::fast::packing::testing::{HEAD, packing, rule};
+    use crate::fast::vector_lookup::VECTOR_SLOTS;
     use std::sync::atomic::{AtomicBool, AtomicU64};
 
     fn packed<B: Bucket>(expected: usize) -> Packed<B> {
@@ -316,16 +320,16 @@ mod tests {
 
     #[test]
     fn arrays_grow_by_half_and_are_filled_well() {
-        let mut packed = packed::<Stamped>(0);
+        let mut packed = packed::<WithStamps>(0);
         let (mut grown, mut lowest_load) = (Vec::new(), 1.0_f64);
         for key in 0..if cfg!(miri) { 100 } else { 20_000 } {
             let before = packed.store.array.buckets.len();
-            let is_new = packed.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_STEP_NS);
+            let is_new = packed.insert_rule(&rule(key), &[HEAD], key * LAST_HIT_TICK_NS);
             let after = packed.store.array.buckets.len();
             assert_eq!(is_new, before != after);
             if is_new {
                 grown.push(after);
-                lowest_load = lowest_load.min(key as f64 / (before * Stamped::SLOT_COUNT) as f64);
+                lowest_load = lowest_load.min(key as f64 / (before * WithStamps::SLOT_COUNT) as f64);
             }
         }
         let count = packed.len() as u64;
@@ -335,14 +339,14 @@ mod tests {
         assert_eq!(grown[..checked], expected[..checked]);
         assert!(lowest_load > 0.79, "one of them was {lowest_load} full");
         for key in 0..count {
-            assert_eq!(packed.stamp(key as u32 + 1), Some(key * LAST_HIT_STEP_NS));
+            assert_eq!(packed.stamp(key as u32 + 1), Some(key * LAST_HIT_TICK_NS));
         }
     }
 
     #[test]
     fn known_sizes_need_no_growth() {
-        known_size::<Plain>(13);
-        known_size::<Stamped>(26);
+        known_size::<WithoutStamps>(13);
+        known_size::<WithStamps>(26);
     }
 
     fn known_size<B: Bucket>(bytes: usize) {
@@ -377,8 +381,8 @@ mod tests {
 
     #[test]
     fn a_full_array_is_churned_without_loss() {
-        churn::<Plain>();
-        churn::<Stamped>();
+        churn::<WithoutStamps>();
+        churn::<WithStamps>();
     }
 
     /// Keys that move to and fro between their buckets are never missed by readers.
@@ -393,9 +397,9 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    let (keys, mut results) = (std::array::from_fn(|i| i as u64 % KEYS), [0; SLOTS]);
-                    // Each in a new step, so that hits are stamped too.
-                    let now_ns = lookups.load(Ordering::Relaxed) * LAST_HIT_STEP_NS;
+                    let (keys, mut results) = (std::array::from_fn(|i| i as u64 % KEYS), [0; VECTOR_SLOTS]);
+                    // Each in a new tick, so that hits are stamped too.
+                    let now_ns = lookups.load(Ordering::Relaxed) * LAST_HIT_TICK_NS;
                     if look_up_all(&view, &keys, &mut results, now_ns) != u64::MAX {
                         done.store(true, Ordering::Relaxed);
                         panic!("all are there, wherever that is");
@@ -420,7 +424,7 @@ mod tests {
                         store.set(
                             from,
                             Item {
-                                slot: 0,
+                                packed_entry: 0,
                                 handle: 0,
                                 stamp: 0,
                             },
@@ -435,13 +439,13 @@ mod tests {
 
     #[test]
     fn keys_that_move_are_never_missed() {
-        keys_move::<Plain>();
-        keys_move::<Stamped>();
+        keys_move::<WithoutStamps>();
+        keys_move::<WithStamps>();
     }
 
     #[test]
     fn entries_of_members_are_left_out() {
-        let mut packed = packed::<Plain>(0);
+        let mut packed = packed::<WithoutStamps>(0);
         assert!(!packed.insert_rule(&rule(1), &[INDIRECT], 0));
         assert_eq!(packed.len(), 0);
     }

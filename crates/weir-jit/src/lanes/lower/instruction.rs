@@ -1,13 +1,13 @@
-//! Lowers single instructions, for [`super::lower`].
+//! Lowers single instructions, for [`super`].
 //!
 //! A lane holds a value of any width, zero-extended to 64 bits. Upper bounds of vectors show where
 //! truncation is redundant. Instructions without a vector form never get here
-//! ([`super::supported`]).
+//! ([`crate::lanes::supported`]).
 
-use super::address::{AddressAnalysis, MemoryOperand, Parameter};
-use super::bytes;
-use super::lower::{LaneValue, Lower};
-use super::op::{Alu, MaskAlu, MaskReg, Op, Relation, ShiftOp, Source, Test, Unary, VectorReg};
+use super::{LaneValue, Lower};
+use crate::lanes::address::{AddressAnalysis, MemoryOperand, Parameter};
+use crate::lanes::bytes;
+use crate::lanes::op::{Alu, MaskAlu, MaskReg, Op, Relation, ShiftOp, Source, Test, Unary, VectorReg};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Inst, InstructionData, Opcode, Value};
 
@@ -67,14 +67,14 @@ impl Lower<'_> {
                 let count = ty.and_then(|ty| AddressAnalysis::access_width(opcode, ty)).unwrap_or(8);
                 self.load_memory(region, base, offset, count)
             }
-            MemoryOperand::Tally(_) => unreachable!("tallies are not read"),
+            MemoryOperand::TallyMask(_) => unreachable!("tallies are not read"),
         }
     }
 
     /// Lowers a store instruction.
     fn store(&mut self, opcode: Opcode, [value, address]: [Value; 2], offset: i32) {
         match self.memory_operand(address, offset) {
-            MemoryOperand::Tally(offset) => {
+            MemoryOperand::TallyMask(offset) => {
                 debug_assert_eq!(self.address_analysis.parameter(value), Some(Parameter::Bit));
                 self.push_op(Op::Tally { offset });
             }
@@ -96,18 +96,18 @@ impl Lower<'_> {
         if bits >= 64 || self.upper_bound(v) <= low_ones(bits) {
             return LaneValue::Vector(v);
         }
-        self.masked_by(LaneValue::Vector(v), low_ones(bits))
+        self.and_constant(LaneValue::Vector(v), low_ones(bits))
     }
 
-    /// `value & mask`.
-    fn masked_by(&mut self, value: LaneValue, mask: u64) -> LaneValue {
+    /// `value & mask`. The mask is a constant of bits, no [`MaskReg`].
+    fn and_constant(&mut self, value: LaneValue, mask: u64) -> LaneValue {
         match value {
             LaneValue::Constant(value) => return LaneValue::Constant(value & mask),
             LaneValue::Mask(_) if mask & 1 == 1 => return value,
             LaneValue::Mask(_) => return LaneValue::Constant(0),
             _ => {}
         }
-        if let Some(bytes) = self.as_bytes(value, 8).and_then(|b| bytes::mask(&b, mask)) {
+        if let Some(bytes) = self.as_bytes(value, 8).and_then(|b| bytes::and_bytes(&b, mask)) {
             return LaneValue::Bytes(bytes);
         }
         let v = self.as_vector(value);
@@ -129,7 +129,7 @@ impl Lower<'_> {
             Opcode::Uextend => value,
             Opcode::Ireduce => {
                 let bits = result.map_or(64, |v| self.width_of(v));
-                self.masked_by(value, low_ones(bits))
+                self.and_constant(value, low_ones(bits))
             }
             Opcode::Bswap => match (value, self.as_bytes(value, bits / 8)) {
                 (LaneValue::Constant(value), _) => LaneValue::Constant(value.swap_bytes() >> (64 - bits)),
@@ -156,20 +156,20 @@ impl Lower<'_> {
                 let extended = self.sign_extended(value, bits);
                 self.truncated(extended, to)
             }
-            Opcode::Popcnt => self.bit_count(Unary::CountOnes, value),
-            Opcode::Clz => self.bit_count(Unary::CountLeadingZeros, value),
+            Opcode::Popcnt => self.lower_bit_count(Unary::CountOnes, value),
+            Opcode::Clz => self.lower_bit_count(Unary::CountLeadingZeros, value),
             // `Ctz`: the population count of the bits below the lowest set bit.
             _ => {
                 let v = self.as_vector(value);
                 let minus_one = self.alu(Alu::Add, v, Source::Constant(u64::MAX));
                 let trailing_zeros = self.alu(Alu::AndNot, v, Source::Vector(minus_one));
-                self.bit_count(Unary::CountOnes, LaneValue::Vector(trailing_zeros))
+                self.lower_bit_count(Unary::CountOnes, LaneValue::Vector(trailing_zeros))
             }
         }
     }
 
     /// The number of set bits or of leading zeros.
-    fn bit_count(&mut self, op: Unary, value: LaneValue) -> LaneValue {
+    fn lower_bit_count(&mut self, op: Unary, value: LaneValue) -> LaneValue {
         let a = self.as_vector(value);
         let dst = self.code.new_vector();
         self.push_op(Op::Unary { op, dst, a });
@@ -207,25 +207,25 @@ impl Lower<'_> {
             // `Isub`.
             _ => {
                 let (first, second) = (self.as_vector(lhs), self.as_source(rhs));
-                let (first, second) = self.without_masks(first, second, bits);
+                let (first, second) = self.strip_redundant_ands(first, second, bits);
                 let difference = self.alu(Alu::Subtract, first, second);
                 self.truncated(difference, bits)
             }
         }
     }
 
-    /// The operands without masks that keep at least the lowest `bits` bits, for results of which
+    /// The operands without `and`s that keep at least the lowest `bits` bits, for results of which
     /// only these are used. Upper bits then differ, so upper bounds of the operands do not apply.
-    fn without_masks(&self, first: VectorReg, second: Source, bits: u32) -> (VectorReg, Source) {
+    fn strip_redundant_ands(&self, first: VectorReg, second: Source, bits: u32) -> (VectorReg, Source) {
         let second = match second {
-            Source::Vector(v) => Source::Vector(self.without_mask(v, bits)),
+            Source::Vector(v) => Source::Vector(self.strip_redundant_and(v, bits)),
             constant => constant,
         };
-        (self.without_mask(first, bits), second)
+        (self.strip_redundant_and(first, bits), second)
     }
 
-    /// The operand of the `and` with such a mask that computed a vector, or else the vector.
-    fn without_mask(&self, mut v: VectorReg, bits: u32) -> VectorReg {
+    /// The operand of such an `and`, if it computed the vector. Otherwise the vector itself.
+    fn strip_redundant_and(&self, mut v: VectorReg, bits: u32) -> VectorReg {
         while let Some(&Op::Alu {
             op: Alu::And,
             a,
@@ -256,7 +256,7 @@ impl Lower<'_> {
         let bound = bound.unwrap_or(u64::MAX);
         let (first, second) = match op {
             // The result is truncated anyway.
-            Alu::Add | Alu::Multiply if bound > low_ones(bits) => self.without_masks(first, second, bits),
+            Alu::Add | Alu::Multiply if bound > low_ones(bits) => self.strip_redundant_ands(first, second, bits),
             _ => (first, second),
         };
         let result = self.alu(op, first, second);
@@ -270,7 +270,7 @@ impl Lower<'_> {
     /// The bitwise `and`: of masks, words, or a word and a constant.
     fn and(&mut self, lhs: LaneValue, rhs: LaneValue) -> LaneValue {
         match (lhs, rhs) {
-            (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.masked_by(other, mask),
+            (LaneValue::Constant(mask), other) | (other, LaneValue::Constant(mask)) => self.and_constant(other, mask),
             (LaneValue::Mask(a), LaneValue::Mask(b)) => LaneValue::Mask(self.mask_alu(MaskAlu::And, a, b)),
             _ => {
                 let (a, b) = (self.as_vector(lhs), self.as_vector(rhs));
@@ -496,10 +496,11 @@ impl Lower<'_> {
     fn select(&mut self, condition: Value, a: Value, b: Value) -> LaneValue {
         let condition = self.value_of(condition);
         let (set, clear) = (self.value_of(a), self.value_of(b));
-        if let (LaneValue::Unloaded(address, offset), LaneValue::Uniform(default)) = (set, clear)
+        // An inline lookup, `p != 0 ? p : default`: the record's address, or the default's.
+        if let (LaneValue::Unloaded(address, offset), LaneValue::Uniform(default_offset)) = (set, clear)
             && condition == set
         {
-            return LaneValue::Vector(self.load_record_addresses(address, offset, default));
+            return LaneValue::Vector(self.load_record_addresses(address, offset, default_offset));
         }
         // Loaded once, as memory may change between two loads.
         let (condition, set) = match (condition, set) {

@@ -5,10 +5,10 @@
 //! Each update is one store of a pointer, so readers see the old or the new record.
 #![allow(unsafe_code)]
 
-use crate::fast::batch::{Batch, each_bit, each_slot, is_dense, ones};
-use crate::fast::exact::word;
+use crate::fast::exact::load_word;
 use crate::fast::mem::{Arena, Directory};
 use crate::fast::rule::Rule;
+use crate::fast::vector_lookup::{VectorLookup, each_bit, each_slot, is_contiguous, ones};
 use crate::fast::zeroed::Zeroed;
 use rustc_hash::FxHashMap;
 use std::hint::select_unpredictable;
@@ -38,13 +38,13 @@ struct Existing {
 
 /// Readers' view.
 #[derive(Debug)]
-pub(super) struct DirectView {
+pub(super) struct DirectIndexView {
     records: Arc<Records>,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
 }
 
-impl DirectView {
+impl DirectIndexView {
     /// The first pointer.
     #[inline]
     pub(super) fn records(&self) -> *const AtomicPtr<AtomicU64> {
@@ -52,42 +52,42 @@ impl DirectView {
     }
 
     #[inline(always)]
-    pub(super) fn lookup(&self, batch: &mut Batch<'_>) -> u64 {
-        match (batch.result_words(), is_dense(batch.active)) {
-            (1, false) => self.lookup_words::<1, false>(batch),
-            (1, true) => self.lookup_words::<1, true>(batch),
-            (2, false) => self.lookup_words::<2, false>(batch),
-            (2, true) => self.lookup_words::<2, true>(batch),
-            _ => self.lookup_words::<0, false>(batch),
+    pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        match (vector.result_words(), is_contiguous(vector.active)) {
+            (1, false) => self.lookup_words::<1, false>(vector),
+            (1, true) => self.lookup_words::<1, true>(vector),
+            (2, false) => self.lookup_words::<2, false>(vector),
+            (2, true) => self.lookup_words::<2, true>(vector),
+            _ => self.lookup_words::<0, false>(vector),
         }
     }
 
     /// `WORDS`: words of the result, or 0 for any number.
     #[inline(always)]
-    fn lookup_words<const WORDS: usize, const DENSE: bool>(&self, batch: &mut Batch<'_>) -> u64 {
-        let batch = *batch;
-        let words = if WORDS == 0 { batch.result_words() } else { WORDS };
+    fn lookup_words<const WORDS: usize, const CONTIGUOUS: bool>(&self, vector: &mut VectorLookup<'_>) -> u64 {
+        let vector = *vector;
+        let words = if WORDS == 0 { vector.result_words() } else { WORDS };
         let records = self.records.as_slice();
         let mask = records.len() - 1;
-        // SAFETY: the slot is active and keys have a word; there are `mask + 1` places.
-        let record_of = |slot| unsafe { records.get_unchecked(batch.key(0, slot) as usize & mask) };
+        // SAFETY: the slot is active and keys have a word; there are `mask + 1` elements.
+        let record_of = |slot| unsafe { records.get_unchecked(vector.key(0, slot) as usize & mask) };
         let mut hits = 0;
-        each_slot::<DENSE>(batch.active, |slot, bit| {
+        each_slot::<CONTIGUOUS>(vector.active, |slot, bit| {
             let found = record_of(slot).load(Ordering::Acquire);
             let is_hit = !found.is_null();
-            let record = select_unpredictable(is_hit, found, batch.default.as_ptr());
+            let record = select_unpredictable(is_hit, found, vector.default.as_ptr());
             hits |= bit & ones(is_hit);
             for word_index in 0..words {
                 // SAFETY: the record is one of the table's or the default, which both have the
                 // words of a result; the slot is active.
-                unsafe { batch.set_result(word_index, slot, word(NonNull::new_unchecked(record), word_index)) };
+                unsafe { vector.set_result(word_index, slot, load_word(NonNull::new_unchecked(record), word_index)) };
             }
         });
-        if let Some(stamp_word) = batch.stamp {
+        if let Some(stamp_word) = vector.stamp_word {
             each_bit(hits, |slot, _| {
                 if let Some(record) = NonNull::new(record_of(slot).load(Ordering::Acquire)) {
                     // SAFETY: records have the table's record layout, so they have this word.
-                    unsafe { record.add(stamp_word).as_ref() }.store(batch.now, Ordering::Relaxed);
+                    unsafe { record.add(stamp_word).as_ref() }.store(vector.now, Ordering::Relaxed);
                 }
             });
         }
@@ -97,20 +97,20 @@ impl DirectView {
 
 /// The writer's side.
 #[derive(Debug)]
-pub(super) struct Direct {
+pub(super) struct DirectIndex {
     records: Arc<Records>,
     entries: usize,
     /// Keys by handle, with `idle_timeout`.
-    handles: Option<FxHashMap<u32, usize>>,
+    key_by_handle: Option<FxHashMap<u32, usize>>,
 }
 
-impl Direct {
+impl DirectIndex {
     /// For keys of `bits` bits, at most [`MAX_BITS_WITH_RECORDS`].
     pub(super) fn new(bits: u32, stamps: bool) -> Self {
-        Direct {
+        DirectIndex {
             records: Arc::new(Zeroed::new(1 << bits)),
             entries: 0,
-            handles: stamps.then(FxHashMap::default),
+            key_by_handle: stamps.then(FxHashMap::default),
         }
     }
 
@@ -119,24 +119,24 @@ impl Direct {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.records.bytes() + self.handles.as_ref().map_or(0, |h| h.capacity() * 17)
+        self.records.bytes() + self.key_by_handle.as_ref().map_or(0, |h| h.capacity() * 17)
     }
 
     pub(super) fn stamp(&self, arena: &Arena, handle: u32) -> Option<u64> {
-        let key = *self.handles.as_ref()?.get(&handle)?;
+        let key = *self.key_by_handle.as_ref()?.get(&handle)?;
         let record = NonNull::new(self.records[key].load(Ordering::Relaxed))?;
         // SAFETY: records in the array are of this arena and have its layout.
-        arena.layout().stamp.map(|at| unsafe { word(record, at) })
+        arena.layout().stamp_word.map(|at| unsafe { load_word(record, at) })
     }
 
-    pub(super) fn view(&self, arena: &Arena) -> DirectView {
-        DirectView {
+    pub(super) fn view(&self, arena: &Arena) -> DirectIndexView {
+        DirectIndexView {
             records: Arc::clone(&self.records),
             _directory: Arc::clone(arena.directory()),
         }
     }
 
-    /// A rule's key, and the record in its place.
+    /// A rule's key, and the record that the array has for it.
     fn find(&self, arena: &Arena, rule: &Rule) -> Option<(usize, Option<Existing>)> {
         let key = usize::try_from(*rule.value.first()?).ok()?;
         let record = NonNull::new(self.records.get(key)?.load(Ordering::Relaxed));
@@ -144,8 +144,8 @@ impl Direct {
         let existing = record.map(|record| unsafe {
             Existing {
                 record,
-                handle: word(record, 0) as u32,
-                number: word(record, arena.layout().extra) as u32,
+                handle: load_word(record, 0) as u32,
+                number: load_word(record, arena.layout().extra_offset) as u32,
             }
         });
         Some((key, existing))
@@ -159,22 +159,22 @@ impl Direct {
         let layout = arena.layout();
         // SAFETY: records in the array are of this arena and have its layout.
         let old_stamp = old
-            .zip(layout.stamp)
-            .map_or(0, |(old, at)| unsafe { word(old.record, at) });
+            .zip(layout.stamp_word)
+            .map_or(0, |(old, at)| unsafe { load_word(old.record, at) });
         let Some(rec) = arena.record(result, &[], stamp.max(old_stamp)) else {
             return;
         };
-        arena.set(rec, layout.extra, u64::from(rec.index));
+        arena.set(rec, layout.extra_offset, u64::from(rec.number));
         self.records[key].store(rec.words.as_ptr(), Ordering::Release);
         match old {
             Some(old) => arena.retire(arena.get(old.number)),
             None => self.entries += 1,
         }
-        if let Some(handles) = &mut self.handles {
+        if let Some(key_by_handle) = &mut self.key_by_handle {
             if let Some(old) = old {
-                handles.remove(&old.handle);
+                key_by_handle.remove(&old.handle);
             }
-            handles.insert(rule.handle, key);
+            key_by_handle.insert(rule.handle, key);
         }
     }
 
@@ -187,8 +187,8 @@ impl Direct {
             return;
         }
         self.records[key].store(std::ptr::null_mut(), Ordering::Release);
-        if let Some(handles) = &mut self.handles {
-            handles.remove(&old.handle);
+        if let Some(key_by_handle) = &mut self.key_by_handle {
+            key_by_handle.remove(&old.handle);
         }
         self.entries -= 1;
         arena.retire(arena.get(old.number));

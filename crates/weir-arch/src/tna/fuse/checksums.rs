@@ -3,7 +3,7 @@
 //! A residual checksum (`subtract_all_and_deposit`) covers the payload only: each header that the
 //! parser extracts afterwards is subtracted. At the end of the parser the rest is stored.
 
-use super::super::externs::{self, Op};
+use super::super::externs::{self, ExternOp};
 use super::{Builder, exit};
 use crate::pipeline_builder::{AppendBlocks, constant};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn whole_words(bits: &Operand) -> Option<u32> {
 
 impl Builder<'_> {
     /// Sets the sums of all instances that a block uses to 0, as at the start of every block.
-    pub(super) fn clear_sums(&mut self, body: &Body) {
+    pub(super) fn clear_checksums(&mut self, body: &Body) {
         let program = Arc::clone(self.arch.program());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
@@ -38,7 +38,7 @@ impl Builder<'_> {
                     && program.externs[id].type_name == "Checksum"
                     && call.function != "update"
                 {
-                    let sum = self.sum_of(id);
+                    let sum = self.checksum_variable(id);
                     self.set(Some(sum), 0);
                 }
             }
@@ -46,24 +46,24 @@ impl Builder<'_> {
     }
 
     /// Appends a call of a checksum. `None`: it is another call, or has no compiled form.
-    pub(super) fn sum(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
+    pub(super) fn checksum_call(&mut self, op: &ExternOp, call: &Call, loc: Loc) -> Option<()> {
         match op {
-            Op::ChecksumAdd(id) => {
-                let sum = self.sum_of(*id);
-                self.sum_up(sum, call.inputs(0), false, loc)
+            ExternOp::ChecksumAdd(id) => {
+                let sum = self.checksum_variable(*id);
+                self.add_leaves(sum, call.inputs(0), false, loc)
             }
-            Op::ChecksumSubtract(id) => {
-                let sum = self.sum_of(*id);
-                self.sum_up(sum, call.inputs(0), true, loc)
+            ExternOp::ChecksumSubtract(id) => {
+                let sum = self.checksum_variable(*id);
+                self.add_leaves(sum, call.inputs(0), true, loc)
             }
-            Op::ChecksumVerify(id) => {
-                let (sum, result) = (self.sum_of(*id), *call.results.first()?);
+            ExternOp::ChecksumVerify(id) => {
+                let (sum, result) = (self.checksum_variable(*id), *call.results.first()?);
                 let is_wrong = Rvalue::Binary(BinaryOp::Ne, Operand::Var(sum), constant(16, 0xffff));
                 self.assign(result, is_wrong);
                 Some(())
             }
-            Op::ChecksumGet(id) => {
-                let sum = self.sum_of(*id);
+            ExternOp::ChecksumGet(id) => {
+                let sum = self.checksum_variable(*id);
                 self.copy(call.results.first().copied(), sum);
                 Some(())
             }
@@ -74,7 +74,7 @@ impl Builder<'_> {
     /// The instance of a `subtract_all_and_deposit`; `None` for other calls.
     fn deposited_checksum(&self, call: &Call, loc: Loc) -> Option<ExternId> {
         match externs::own(self.arch.program(), call, loc) {
-            Ok(Some(Op::ChecksumDeposit(id))) => Some(id),
+            Ok(Some(ExternOp::ChecksumDeposit(id))) => Some(id),
             _ => None,
         }
     }
@@ -114,7 +114,7 @@ impl Builder<'_> {
         if !is_in_packet {
             return Some(None);
         }
-        let sum = self.sum_of(id);
+        let sum = self.checksum_variable(id);
         let deposit = self
             .residual_checksums
             .iter()
@@ -165,9 +165,9 @@ impl Builder<'_> {
             return Some(());
         }
         for deposit in self.residual_checksums.clone() {
-            let otherwise = self.branch(Operand::Var(deposit.is_deposited));
-            self.sum_up(deposit.sum, &extracted, true, loc)?;
-            self.jump_to(otherwise);
+            let join = self.branch(Operand::Var(deposit.is_deposited));
+            self.add_leaves(deposit.sum, &extracted, true, loc)?;
+            self.jump_to(join);
         }
         Some(())
     }
@@ -191,12 +191,12 @@ impl Builder<'_> {
     /// Stores the residual checksums in their destinations, at the end of the parser.
     pub(super) fn store_residual_checksums(&mut self) {
         for deposit in self.residual_checksums.clone() {
-            let otherwise = self.branch(Operand::Var(deposit.is_deposited));
+            let join = self.branch(Operand::Var(deposit.is_deposited));
             deposit
                 .destinations
                 .iter()
                 .for_each(|destination| self.copy(Some(*destination), deposit.sum));
-            self.jump_to(otherwise);
+            self.jump_to(join);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The stack depths are known at compile time, since `intrinsic` specialises each parser state by
 //! them.
 
-use super::super::externs::{self, Op};
+use super::super::externs::{self, ExternOp};
 use super::Builder;
 use crate::pipeline_builder::constant;
 use std::collections::BTreeMap;
@@ -67,21 +67,21 @@ impl Builder<'_> {
         let program = std::sync::Arc::clone(self.arch.program());
         let op = externs::own(&program, call, loc).ok()??;
         Some(match op {
-            Op::CounterSet(id, push) => {
+            ExternOp::CounterSet(id, push) => {
                 let depth_before = match push {
                     Some(_) => depths.of(id),
                     None => depths.of(id).saturating_sub(1),
                 };
                 self.counter_set(id, depth_before, push.flatten(), call, depths)
             }
-            Op::CounterPop(id) => {
+            ExternOp::CounterPop(id) => {
                 let depth = depths.of(id);
                 depths.set(id, depth.saturating_sub(1));
                 Some(())
             }
-            Op::CounterIsZero(id) => self.counter_compare(id, BinaryOp::Eq, call, depths),
-            Op::CounterIsNegative(id) => self.counter_compare(id, BinaryOp::LtSigned, call, depths),
-            Op::CounterAdd(id, is_addition) => self.counter_add(id, is_addition, call, depths),
+            ExternOp::CounterIsZero(id) => self.counter_compare(id, BinaryOp::Eq, call, depths),
+            ExternOp::CounterIsNegative(id) => self.counter_compare(id, BinaryOp::LtSigned, call, depths),
+            ExternOp::CounterAdd(id, is_addition) => self.counter_add(id, is_addition, call, depths),
             _ => return None,
         })
     }

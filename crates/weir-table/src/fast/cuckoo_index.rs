@@ -6,7 +6,7 @@
 //! record.
 #![allow(unsafe_code)]
 
-use crate::fast::cuckoo::{self, SlotIndex};
+use crate::fast::cuckoo_path::{self, SlotIndex};
 use crate::fast::hash::{first, second};
 use crate::fast::mem::prefetch;
 use crate::fast::zeroed::{Zeroable, Zeroed};
@@ -15,13 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
 /// Slots of a bucket.
-const SLOTS: usize = 7;
+const SLOTS_PER_BUCKET: usize = 7;
 /// The upper bit of each tag.
 const TOPS: u64 = 0x0080_8080_8080_8080;
 /// The lowest bit of each tag.
 const ONES: u64 = 0x0001_0101_0101_0101;
-/// The uppermost byte counts records that are in their second bucket; a saturated count stays.
-const OVERFLOW: u32 = 56;
+/// The bit at which the uppermost byte of `tags` begins. It counts records that are in their second
+/// bucket; a saturated count stays.
+const OVERFLOW_SHIFT: u32 = 56;
 
 /// A cache line of seven slots, each a tag and a pointer.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ const OVERFLOW: u32 = 56;
 struct Bucket {
     /// A byte per slot, 0 if it is free.
     tags: AtomicU64,
-    records: [AtomicPtr<AtomicU64>; SLOTS],
+    records: [AtomicPtr<AtomicU64>; SLOTS_PER_BUCKET],
 }
 
 // SAFETY: only atomics: `Sync`, and none has a drop; the null pointer is all zeros.
@@ -43,9 +44,9 @@ unsafe impl Zeroable for Bucket {
     }
 }
 
-/// The table. It does not own the records.
+/// The table: a cuckoo index of records, which it does not own.
 #[derive(Debug)]
-pub(super) struct Buckets {
+pub(super) struct CuckooIndex {
     buckets: Zeroed<Bucket>,
     mask: usize,
     /// Counts records that left a bucket for the other. A reader that missed a key retries if it
@@ -78,21 +79,21 @@ pub(super) struct Candidate {
     pub(super) is_absent: bool,
 }
 
-/// The fields that tests of many hashes need, to be held in registers.
+/// The fields that probes of first buckets for many hashes need, to be held in registers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tester<'a> {
+pub(super) struct FirstBucketProbe<'a> {
     buckets: &'a [Bucket],
     mask: usize,
 }
 
-impl Tester<'_> {
+impl FirstBucketProbe<'_> {
     /// Whether the first bucket alone proves that there is no such record.
     #[inline(always)]
     pub(super) fn is_absent(self, hash: u64) -> bool {
         // SAFETY: there are `mask + 1` buckets.
         let bucket = unsafe { self.buckets.get_unchecked(first(hash, self.mask)) };
         let tags = bucket.tags.load(Ordering::Acquire);
-        (matches(tags, tag(hash)) | tags >> OVERFLOW) == 0
+        (matches(tags, tag(hash)) | tags >> OVERFLOW_SHIFT) == 0
     }
 
     /// The first record of the first bucket with the hash's tag.
@@ -103,18 +104,18 @@ impl Tester<'_> {
         let tags = bucket.tags.load(Ordering::Acquire);
         let found = matches(tags, tag(hash));
         let position = (found | 1 << 55).trailing_zeros() as usize / 8;
-        let record = bucket.records[position.min(SLOTS - 1)].load(Ordering::Acquire);
+        let record = bucket.records[position.min(SLOTS_PER_BUCKET - 1)].load(Ordering::Acquire);
         Candidate {
             record: std::hint::select_unpredictable(found == 0, null_mut(), record),
-            is_absent: (found | tags >> OVERFLOW) == 0,
+            is_absent: (found | tags >> OVERFLOW_SHIFT) == 0,
         }
     }
 }
 
-impl Buckets {
+impl CuckooIndex {
     pub(super) fn new(records: usize) -> Self {
-        let buckets = (records * 5 / (3 * SLOTS) + 1).next_power_of_two().max(2);
-        Buckets {
+        let buckets = (records * 5 / (3 * SLOTS_PER_BUCKET) + 1).next_power_of_two().max(2);
+        CuckooIndex {
             buckets: Zeroed::new(buckets),
             mask: buckets - 1,
             moves: AtomicU64::new(0),
@@ -123,7 +124,7 @@ impl Buckets {
 
     /// Number of records that it is meant to hold.
     pub(super) fn capacity(&self) -> usize {
-        (self.mask + 1) * SLOTS * 3 / 5
+        (self.mask + 1) * SLOTS_PER_BUCKET * 3 / 5
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -143,10 +144,10 @@ impl Buckets {
         prefetch(self.bucket(first(hash, self.mask)));
     }
 
-    /// A [`Tester`] for this table.
+    /// A [`FirstBucketProbe`] for this table.
     #[inline(always)]
-    pub(super) fn tester(&self) -> Tester<'_> {
-        Tester {
+    pub(super) fn first_bucket_probe(&self) -> FirstBucketProbe<'_> {
+        FirstBucketProbe {
             buckets: self.buckets.as_slice(),
             mask: self.mask,
         }
@@ -192,7 +193,7 @@ impl Buckets {
             }
             found &= found - 1;
         }
-        (None, tags >> OVERFLOW)
+        (None, tags >> OVERFLOW_SHIFT)
     }
 
     // ------------------------------------------------------------------------------------- writer
@@ -231,10 +232,10 @@ impl Buckets {
     fn count(&self, bucket: usize, more: bool) {
         let tags = &self.bucket(bucket).tags;
         let before = tags.load(Ordering::Relaxed);
-        let after = match (before >> OVERFLOW, more) {
+        let after = match (before >> OVERFLOW_SHIFT, more) {
             (0xff, _) | (0, false) => before,
-            (_, true) => before + (1 << OVERFLOW),
-            (_, false) => before - (1 << OVERFLOW),
+            (_, true) => before + (1 << OVERFLOW_SHIFT),
+            (_, false) => before - (1 << OVERFLOW_SHIFT),
         };
         tags.store(after, Ordering::Release);
     }
@@ -248,7 +249,7 @@ impl Buckets {
     fn slot_indices(&self, hash: u64) -> impl Iterator<Item = SlotIndex> {
         self.homes(hash)
             .into_iter()
-            .flat_map(|n| (0..SLOTS).map(move |p| (n, p)))
+            .flat_map(|n| (0..SLOTS_PER_BUCKET).map(move |p| (n, p)))
     }
 
     /// Adds a record whose key is not there. `hash_of` gives the hash of those that are.
@@ -260,7 +261,7 @@ impl Buckets {
     ) -> Result<(), Full> {
         let homes = self.homes(hash);
         let is_free = |slot_index| self.occupant(slot_index).is_none();
-        if let Some(slot_index) = cuckoo::free(homes, SLOTS, is_free) {
+        if let Some(slot_index) = cuckoo_path::free(homes, SLOTS_PER_BUCKET, is_free) {
             self.fill(slot_index, hash, record);
             return Ok(());
         }
@@ -270,7 +271,7 @@ impl Buckets {
                 .map_or([slot_index.0; 2], |r| self.homes(hash_of(r)));
             homes[usize::from(homes[0] == slot_index.0)]
         };
-        let path = cuckoo::path(homes, SLOTS, is_free, other).ok_or(Full)?;
+        let path = cuckoo_path::path(homes, SLOTS_PER_BUCKET, is_free, other).ok_or(Full)?;
         for step in path.windows(2) {
             if let Some(occupant) = self.occupant(step[1]) {
                 let hash = hash_of(occupant);
@@ -290,7 +291,7 @@ impl Buckets {
         self.slot_indices(hash).find(|p| self.occupant(*p) == Some(record))
     }
 
-    /// Reslot_indices a record by another with the same hash.
+    /// Replaces a record by another with the same hash.
     pub(super) fn replace(&self, hash: u64, old: NonNull<AtomicU64>, new: NonNull<AtomicU64>) {
         if let Some((bucket, position)) = self.slot_of_record(hash, old) {
             self.bucket(bucket).records[position].store(new.as_ptr(), Ordering::Release);
@@ -306,7 +307,7 @@ impl Buckets {
 
     /// All records.
     pub(super) fn records(&self) -> impl Iterator<Item = NonNull<AtomicU64>> {
-        let slot_indices = (0..=self.mask).flat_map(|b| (0..SLOTS).map(move |p| (b, p)));
+        let slot_indices = (0..=self.mask).flat_map(|b| (0..SLOTS_PER_BUCKET).map(move |p| (b, p)));
         slot_indices.filter_map(|p| self.occupant(p))
     }
 
@@ -334,7 +335,7 @@ impl Buckets {
     fn grown(&self, hash_of: impl Fn(NonNull<AtomicU64>) -> u64) -> Self {
         let mut records = self.capacity() * 2;
         'larger: loop {
-            let larger = Buckets::new(records);
+            let larger = CuckooIndex::new(records);
             for record in self.records() {
                 if larger.add(hash_of(record), record, &hash_of).is_err() {
                     records *= 2;

@@ -39,12 +39,12 @@ const SMALL_RESERVE_DIVISOR: usize = 8;
 /// length. Large and small messages have separate quotas.
 const PEER_QUOTA_DIVISOR: usize = 4;
 
-/// The least average rate, over [`MessageLimits::receive_timeout`], at which a client must send:
+/// The least average rate, over [`MessageLimits::rate_window`], at which a client must send:
 /// bytes per second.
 const MIN_BYTES_PER_SECOND: u128 = 1 << 20;
 
-/// Intervals of [`MessageLimits::receive_timeout`]. If another request is refused for lack of
-/// budget during an interval, the rate must hold within that interval, and this fraction of the
+/// Intervals of [`MessageLimits::rate_window`]. If another request is refused for lack of budget
+/// during an interval, the rate must hold within that interval, and one part in this many of the
 /// claimed length must arrive in it. So a claim without bytes keeps others out for one interval
 /// only.
 const RATE_INTERVALS: u32 = 30;
@@ -56,9 +56,9 @@ pub(crate) struct MessageLimits {
     pub max_message_bytes: usize,
     /// The budget: bytes of all charged messages together. At least `max_message_bytes` is used.
     pub budget_bytes: usize,
-    /// The window over which a client's rate is measured: the timeout for the rest of a message
-    /// that is sent too slowly.
-    pub receive_timeout: Duration,
+    /// The window over which a client's rate is measured. It limits a client that sends too slowly;
+    /// a faster one may take longer for its message. Configurations call it `receive_timeout`.
+    pub rate_window: Duration,
 }
 
 /// Bytes charged to the budget, by size class.
@@ -72,12 +72,12 @@ impl Charge {
     /// The charge of one message.
     fn of_message(bytes: usize) -> Self {
         let mut charge = Charge::default();
-        *charge.class_of(bytes) = bytes;
+        *charge.counter_for(bytes) = bytes;
         charge
     }
 
-    /// The size class of a message of this many bytes.
-    fn class_of(&mut self, bytes: usize) -> &mut usize {
+    /// The counter of the size class of a message of this many bytes.
+    fn counter_for(&mut self, bytes: usize) -> &mut usize {
         match bytes >= MIN_LARGE_BYTES {
             true => &mut self.large_bytes,
             false => &mut self.small_bytes,
@@ -110,7 +110,7 @@ struct Budget {
     /// The whole budget.
     total_bytes: usize,
     /// The part of it that large messages may use.
-    large_bytes: usize,
+    max_large_bytes: usize,
     /// The part in use.
     charged: Mutex<Charge>,
     /// The number of messages refused for lack of budget so far.
@@ -122,7 +122,7 @@ impl Budget {
         let total_bytes = limits.budget_bytes.max(limits.max_message_bytes);
         Budget {
             total_bytes,
-            large_bytes: (total_bytes - total_bytes / SMALL_RESERVE_DIVISOR).max(limits.max_message_bytes),
+            max_large_bytes: (total_bytes - total_bytes / SMALL_RESERVE_DIVISOR).max(limits.max_message_bytes),
             charged: Mutex::default(),
             refusals: AtomicUsize::new(0),
         }
@@ -136,7 +136,7 @@ impl Budget {
     /// Charges a message to the budget and to its connection.
     fn charge(&self, account: &Account, bytes: usize) -> Result<(), Status> {
         let (mut all, mut peer) = (lock(&self.charged), lock(&account.0));
-        let (charged_to_peer, quota) = (*peer.class_of(bytes), self.total_bytes / PEER_QUOTA_DIVISOR);
+        let (charged_to_peer, quota) = (*peer.counter_for(bytes), self.total_bytes / PEER_QUOTA_DIVISOR);
         if charged_to_peer > 0 && charged_to_peer + bytes > quota {
             return Err(Status::resource_exhausted(format!(
                 "the message has {bytes} bytes; the messages of one client may have {quota} at a time, or one alone any number, and this client's \
@@ -144,7 +144,7 @@ impl Budget {
             )));
         }
         let free = match bytes >= MIN_LARGE_BYTES {
-            true => (self.large_bytes.saturating_sub(all.large_bytes)).min(self.total_bytes - all.sum()),
+            true => (self.max_large_bytes.saturating_sub(all.large_bytes)).min(self.total_bytes - all.sum()),
             false => self.total_bytes - all.sum(),
         };
         if bytes > free {
@@ -219,8 +219,9 @@ impl BudgetPermit {
     }
 }
 
-/// Does work that needs a request's bytes and outlives its client: the permit is dropped after it.
-pub(crate) async fn holding<T>(permit: Option<BudgetPermit>, work: impl Future<Output = T>) -> T {
+/// Does work that needs a request's bytes, then drops the permit. For work that may outlive its
+/// client.
+pub(crate) async fn run_then_release<T>(permit: Option<BudgetPermit>, work: impl Future<Output = T>) -> T {
     let output = work.await;
     drop(permit);
     output
@@ -278,7 +279,7 @@ where
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         // Without a known connection, every request counts as a connection.
         let peer = request.extensions().get().map_or_else(Peer::new, Arc::clone);
-        let busy = peer.busy();
+        let request_guard = peer.busy();
         let request_charge = RequestCharge::new(&self.layer.budget, peer);
         let is_stream = request.uri().path().ends_with("/StreamChannel");
         request
@@ -293,7 +294,7 @@ where
             Ok(answer.map(|inner| ResponseBody {
                 inner,
                 _request_charge: request_charge,
-                _busy: busy,
+                _request_guard: request_guard,
             }))
         })
     }
@@ -305,7 +306,7 @@ where
 pub(crate) struct ResponseBody<A> {
     inner: A,
     _request_charge: Arc<RequestCharge>,
-    _busy: Busy,
+    _request_guard: Busy,
 }
 
 impl<A: HttpBody + Unpin> HttpBody for ResponseBody<A> {
@@ -460,10 +461,7 @@ impl MeteredBody {
             self.rate = None;
             return Poll::Pending;
         }
-        let (budget, interval) = (
-            &self.request_charge.budget,
-            self.limits.receive_timeout / RATE_INTERVALS,
-        );
+        let (budget, interval) = (&self.request_charge.budget, self.limits.rate_window / RATE_INTERVALS);
         let rate = self.rate.get_or_insert_with(|| RateMeter {
             interval_end: Box::pin(sleep(interval)),
             interval: 0,
@@ -526,12 +524,12 @@ impl HttpBody for MeteredBody {
             Poll::Ready(end) => Poll::Ready(end),
             Poll::Pending => {
                 ready!(this.poll_too_slow(context));
-                let receive_timeout = this.limits.receive_timeout;
+                let rate_window = this.limits.rate_window;
                 this.refuse(Status::deadline_exceeded(format!(
-                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {receive_timeout:?}, and where others wait for room \
+                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {rate_window:?}, and where others wait for room \
                      this much and a part in {RATE_INTERVALS} of the message in each {:?}",
                     MIN_BYTES_PER_SECOND >> 10,
-                    receive_timeout / RATE_INTERVALS
+                    rate_window / RATE_INTERVALS
                 )))
             }
         }

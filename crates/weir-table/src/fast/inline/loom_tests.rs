@@ -1,10 +1,10 @@
-//! Models of the slots' seqlocks; see [`crate::fast::models`].
+//! Models of the slots' seqlocks; see [`crate::fast::loom_tests`].
 
-use super::{Inline, InlineView, Portable, Two};
-use crate::fast::batch::{Batch, Dimensions};
+use super::{Inline, InlineView, Portable, TwoSlots};
 use crate::fast::head::HIT;
-use crate::fast::models::model;
+use crate::fast::loom_tests::model;
 use crate::fast::rule::Rule;
+use crate::fast::vector_lookup::{Dimensions, VectorLookup};
 use loom::thread;
 use std::sync::atomic::AtomicU64;
 
@@ -13,7 +13,7 @@ const PREEMPTIONS: usize = 2;
 const DEFAULT: [u64; 2] = [0, 77];
 
 /// Inserts an entry whose head and data contain key and version.
-fn insert(inline: &mut Inline<Two>, key: u64, version: u64) {
+fn insert(inline: &mut Inline<TwoSlots>, key: u64, version: u64) {
     let rule = Rule {
         handle: key as u32,
         value: vec![key],
@@ -28,16 +28,16 @@ fn result(key: u64, version: u64) -> [u64; 2] {
 }
 
 /// The result of a lookup without the hit flag, or the default.
-fn look_up(view: &InlineView<Two>, key: u64) -> [u64; 2] {
+fn look_up(view: &InlineView<TwoSlots>, key: u64) -> [u64; 2] {
     let dimensions = Dimensions {
         key_words: 1,
         result_words: 2,
         record_words: 2,
-        stamp: None,
+        stamp_word: None,
     };
     let (default, mut results) = (DEFAULT.map(AtomicU64::new), [0; 2]);
-    let mut batch = Batch::new(dimensions, 1, std::slice::from_ref(&key), &mut results, 1, &default, 0);
-    let hits = view.lookup::<Portable>(&mut batch);
+    let mut vector = VectorLookup::new(dimensions, 1, std::slice::from_ref(&key), &mut results, 1, &default, 0);
+    let hits = view.lookup::<Portable>(&mut vector);
     assert_eq!(hits != 0, results[0] & HIT != 0);
     [results[0] & !HIT, results[1]]
 }
@@ -45,7 +45,7 @@ fn look_up(view: &InlineView<Two>, key: u64) -> [u64; 2] {
 #[test]
 fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
     model(PREEMPTIONS, || {
-        let mut inline = Inline::<Two>::new(false, 0);
+        let mut inline = Inline::<TwoSlots>::new(false, 0);
         insert(&mut inline, 5, 1);
         let view = inline.view();
         let reading = thread::spawn(move || look_up(&view, 5));
@@ -61,7 +61,7 @@ fn loom_a_result_that_is_written_meanwhile_is_of_one_version() {
 #[test]
 fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
     model(PREEMPTIONS, || {
-        let mut inline = Inline::<Two>::new(false, 0);
+        let mut inline = Inline::<TwoSlots>::new(false, 0);
         insert(&mut inline, 5, 1);
         let view = inline.view();
         let reading = thread::spawn(move || look_up(&view, 5));
@@ -78,7 +78,7 @@ fn loom_a_key_that_goes_is_there_as_a_whole_or_missing() {
 
 /// Keys of which the first two fill one bucket and the next two another, so that the first must
 /// move to its second bucket when the last is inserted.
-fn keys_that_move(inline: &Inline<Two>) -> [u64; 5] {
+fn keys_that_move(inline: &Inline<TwoSlots>) -> [u64; 5] {
     let with = |homes: fn([usize; 2]) -> bool, but: &[u64]| {
         let fits = |key: &u64| homes(inline.homes(*key)) && !but.contains(key);
         (1..).find(fits).expect("there are enough keys")
@@ -94,7 +94,7 @@ fn keys_that_move(inline: &Inline<Two>) -> [u64; 5] {
 #[test]
 fn loom_a_key_that_moves_to_its_other_bucket_is_not_missed() {
     model(PREEMPTIONS, || {
-        let mut inline = Inline::<Two>::new(false, 0);
+        let mut inline = Inline::<TwoSlots>::new(false, 0);
         let keys = keys_that_move(&inline);
         for key in &keys[..4] {
             insert(&mut inline, *key, 1);

@@ -6,7 +6,7 @@ use tonic::Code;
 const LIMITS: MessageLimits = MessageLimits {
     max_message_bytes: 100_000,
     budget_bytes: 150_000,
-    receive_timeout: Duration::from_secs(30),
+    rate_window: Duration::from_secs(30),
 };
 
 /// A body whose pieces the test sends.
@@ -97,7 +97,7 @@ async fn work_that_outlives_its_client_keeps_the_charge() {
     assert_eq!(call.piece(whole(100_000)).await, Ok(()));
     let permit = BudgetPermit(Arc::clone(&call.body.request_charge));
     let (done, is_done) = tokio::sync::oneshot::channel::<()>();
-    let work = tokio::spawn(holding(Some(permit), is_done));
+    let work = tokio::spawn(run_then_release(Some(permit), is_done));
     drop(call);
     assert_eq!(free(&layer), 50_000);
     done.send(()).expect("still runs");

@@ -8,39 +8,45 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots of a vector.
-pub(super) const SLOTS: usize = 64;
+pub(super) const VECTOR_SLOTS: usize = 64;
 
 /// Addresses to prefetch while another lookup runs. Issued all at once, the last prefetch would
 /// wait for the first.
 #[derive(Debug, Clone)]
 pub struct PrefetchQueue {
     /// The queued addresses, in the first `count` elements.
-    addresses: [usize; SLOTS],
+    addresses: [usize; VECTOR_SLOTS],
     count: usize,
 }
 
 impl Default for PrefetchQueue {
     fn default() -> Self {
         PrefetchQueue {
-            addresses: [0; SLOTS],
+            addresses: [0; VECTOR_SLOTS],
             count: 0,
         }
     }
 }
 
 impl PrefetchQueue {
-    /// Queues the addresses that belong to the keys of active slots.
+    /// Replaces the contents by the addresses that belong to the keys of active slots. With
+    /// `CONTIGUOUS` the active slots are those of all keys.
     #[inline(always)]
-    pub(super) fn fill<const DENSE: bool>(&mut self, active: u64, keys: &[u64], address: impl Fn(u64) -> *const u8) {
-        if DENSE {
+    pub(super) fn fill<const CONTIGUOUS: bool>(
+        &mut self,
+        active: u64,
+        keys: &[u64],
+        address: impl Fn(u64) -> *const u8,
+    ) {
+        if CONTIGUOUS {
             for (to, key) in self.addresses.iter_mut().zip(keys) {
                 *to = address(*key).addr();
             }
-            self.count = keys.len().min(SLOTS);
+            self.count = keys.len().min(VECTOR_SLOTS);
         } else {
             self.count = 0;
             each_bit(active, |slot, _| {
-                self.addresses[self.count % SLOTS] = address(keys[slot]).addr();
+                self.addresses[self.count % VECTOR_SLOTS] = address(keys[slot]).addr();
                 self.count += 1;
             });
         }
@@ -83,7 +89,7 @@ impl PrefetchQueue {
 /// One vector lookup. Copy it to a local before a loop: the fields of a local stay in registers,
 /// while those behind a reference are read again after every acquiring load.
 #[derive(Clone, Copy)]
-pub(super) struct Batch<'a> {
+pub(super) struct VectorLookup<'a> {
     keys: *const u64,
     results: *mut u64,
     pitch: usize,
@@ -98,7 +104,7 @@ pub(super) struct Batch<'a> {
     /// The result of a miss: as many words as a result has.
     pub(super) default: NonNull<AtomicU64>,
     /// The word of a record that receives the time of a hit, with `idle_timeout`.
-    pub(super) stamp: Option<usize>,
+    pub(super) stamp_word: Option<usize>,
     /// The time of the lookup in nanoseconds, which becomes the stamp of entries that are hit.
     pub(super) now: u64,
     /// Ties the raw pointers to the lifetimes of the arrays.
@@ -115,14 +121,14 @@ pub(super) struct Dimensions {
     /// Words of a record. The default result has as many, or one more so that words come in pairs.
     pub(super) record_words: usize,
     /// The word of a record that receives the time of a hit, with `idle_timeout`.
-    pub(super) stamp: Option<usize>,
+    pub(super) stamp_word: Option<usize>,
 }
 
 impl Dimensions {
     /// Number of slots up to the last active one, for which there must be keys.
     #[inline(always)]
     pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
-        let slots = SLOTS - active.leading_zeros() as usize;
+        let slots = VECTOR_SLOTS - active.leading_zeros() as usize;
         assert!(slots <= pitch || self.key_words <= 1);
         assert!(slots == 0 || has_rows(keys.len(), self.key_words, pitch, slots));
         slots
@@ -140,7 +146,7 @@ fn has_rows(length: usize, rows: usize, pitch: usize, slots: usize) -> bool {
         .is_some_and(|needed| needed <= length)
 }
 
-impl<'a> Batch<'a> {
+impl<'a> VectorLookup<'a> {
     /// # Panics
     /// The arrays are too short for the active slots.
     #[inline(always)]
@@ -163,13 +169,13 @@ impl<'a> Batch<'a> {
         assert!(slots == 0 || has_rows(results.len(), result_words, pitch, slots));
         // Results are read in whole pairs of words.
         assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
-        Batch {
+        VectorLookup {
             results: results.as_mut_ptr(),
             result_words,
             is_prefetched: false,
-            stamp: dimensions.stamp,
+            stamp_word: dimensions.stamp_word,
             now,
-            ..Batch::keys_only(dimensions, active, keys, pitch, default)
+            ..VectorLookup::keys_only(dimensions, active, keys, pitch, default)
         }
     }
 
@@ -184,7 +190,7 @@ impl<'a> Batch<'a> {
         default: &'a [AtomicU64],
     ) -> Self {
         dimensions.slots_with_keys(active, keys, pitch);
-        Batch {
+        VectorLookup {
             keys: keys.as_ptr(),
             results: std::ptr::null_mut(),
             pitch,
@@ -194,7 +200,7 @@ impl<'a> Batch<'a> {
             is_prefetched: true,
             queue: None,
             default: NonNull::from(default).cast(),
-            stamp: None,
+            stamp_word: None,
             now: 0,
             borrow: PhantomData,
         }
@@ -267,7 +273,7 @@ impl<'a> Batch<'a> {
     pub(super) unsafe fn write_hit(self, slot: usize, record: NonNull<AtomicU64>) {
         // SAFETY: the caller's promise.
         unsafe { self.write_result(slot, record) };
-        if let Some(stamp_word) = self.stamp {
+        if let Some(stamp_word) = self.stamp_word {
             // SAFETY: the record has the table's record layout, so it has this word.
             unsafe { record.add(stamp_word).as_ref() }.store(self.now, Ordering::Relaxed);
         }
@@ -299,14 +305,14 @@ pub(super) fn each_bit(active: u64, mut f: impl FnMut(usize, u64)) {
     }
 }
 
-/// Like [`each_bit`]. With `DENSE` the set bits are the lowest ones, so slots are counted rather
-/// than searched. `f` is called at one place only, so that it is inlined into the loop.
+/// Like [`each_bit`]. With `CONTIGUOUS` the set bits are the lowest ones, so slots are counted
+/// rather than searched. `f` is called at one place only, so that it is inlined into the loop.
 #[inline(always)]
-pub(super) fn each_slot<const DENSE: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
+pub(super) fn each_slot<const CONTIGUOUS: bool>(active: u64, mut f: impl FnMut(usize, u64)) {
     let (mut rest, mut slot, mut bit) = (active, 0, 1_u64);
-    let end = SLOTS - active.leading_zeros() as usize;
+    let end = VECTOR_SLOTS - active.leading_zeros() as usize;
     loop {
-        if DENSE {
+        if CONTIGUOUS {
             if slot == end {
                 return;
             }
@@ -325,7 +331,7 @@ pub(super) fn each_slot<const DENSE: bool>(active: u64, mut f: impl FnMut(usize,
 
 /// Whether the set bits are the lowest ones.
 #[inline(always)]
-pub(super) fn is_dense(active: u64) -> bool {
+pub(super) fn is_contiguous(active: u64) -> bool {
     active & active.wrapping_add(1) == 0
 }
 
