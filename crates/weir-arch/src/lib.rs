@@ -35,6 +35,7 @@ mod filter;
 mod fused;
 mod generator;
 pub mod hash;
+mod key_bytes;
 mod load;
 mod meter;
 mod pipeline_builder;
@@ -76,6 +77,7 @@ pub use generator::{
     Application, BUFFER, Counts, Generated, GeneratorError, GeneratorModel, GeneratorPort, GeneratorUndo,
     GeneratorWrite, Generators, MASKS, Pattern, Trigger,
 };
+pub use key_bytes::KeyBytes;
 pub use meter::{Color, Meter, MeterConfig, Rate};
 pub use psa::Psa;
 pub use register::{Progress, RegisterArray, WordCells};

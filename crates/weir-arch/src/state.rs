@@ -8,6 +8,7 @@ use crate::custom_crc::CustomCrcError;
 use crate::filter::{Lpf, Wred};
 use crate::generator::Generators;
 use crate::hash::{Algorithm, CrcParameters};
+use crate::key_bytes::KeyBytes;
 use crate::meter::{Color, Meter};
 use crate::register::RegisterArray;
 use serde::{Deserialize, Serialize};
@@ -184,6 +185,9 @@ pub struct State {
     /// What the control plane says of ports, as the bytes that parsers see, where the architecture
     /// has such.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
+    /// The keys that the control plane has given to externs, by instance and number: to give them
+    /// again, not to show them.
+    pub extern_keys: BTreeMap<(ExternId, u64), KeyBytes>,
     /// Packet generators, where the architecture has such.
     pub generators: Option<Box<Generators>>,
     /// Parser runs that ended with each member of `error` (not with NoError).
@@ -273,6 +277,7 @@ impl State {
             custom_crcs: Vec::new(),
             frame_check: 0,
             port_metadata: BTreeMap::new(),
+            extern_keys: BTreeMap::new(),
             generators: None,
             parser_errors: BTreeMap::new(),
             random: 0x9e37_79b9_7f4a_7c15,

@@ -59,6 +59,7 @@ mod key_table;
 mod lz4;
 mod mac;
 mod object;
+mod payload;
 mod sequence;
 mod shape;
 mod status;
@@ -91,6 +92,8 @@ fn functions() -> Vec<object::Declared> {
         zstd::compressor(),
         #[cfg(feature = "zstd")]
         zstd::decompressor(),
+        payload::length(),
+        payload::truncate(),
         busy::busy_cycles(),
     ]
 }

@@ -202,6 +202,12 @@ pub enum Directive {
         /// A value, or one for each scalar of the cell.
         check: Option<(Comparison, Vec<Value>)>,
     },
+    /// A key of an extern instance; without bytes it is removed.
+    ExternKey {
+        name: String,
+        index: u64,
+        bytes: Vec<u8>,
+    },
     RegisterWrite {
         name: String,
         index: u64,

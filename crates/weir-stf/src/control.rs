@@ -6,8 +6,8 @@ use crate::value::{Value, omitted};
 use std::collections::BTreeMap;
 use weir_ir::{ActionCall, Bits, KeyMatch, MatchKind, TableId};
 use weir_switch::{
-    Cell, CloneSession, Count, MeterConfig, Rate as MeterRate, Replica, ReplicationError, ResourceKind, Switch, Write,
-    WriteResult, resolve,
+    Cell, CloneSession, Count, KeyBytes, MeterConfig, Rate as MeterRate, Replica, ReplicationError, ResourceKind,
+    Switch, Write, WriteResult, resolve,
 };
 use weir_table::{
     ActionSpec, EntryAction, EntryHandle, EntryRef, Group, GroupMember, Member, NewEntry, OpResult, ProfileOp, TableOp,
@@ -141,6 +141,11 @@ impl Control {
             }
             Directive::RegisterRead { name, index, check } => {
                 return self.register(name, index, check.as_ref());
+            }
+            Directive::ExternKey { name, index, bytes } => {
+                let id = self.switch.extern_with_keys(name)?;
+                let key = KeyBytes::new(bytes.clone());
+                self.switch.write(Write::Key(id, *index, key))?;
             }
             Directive::RegisterWrite { name, index, values } => self.register_write(name, *index, values)?,
             Directive::RegisterReset { name } => {

@@ -154,6 +154,14 @@ fn resource(s: &mut Scanner, keyword: &str) -> Parsed<Option<Directive>> {
             let check = comparison(s)?.map(|c| Ok((c, values(s)?))).transpose()?;
             Directive::RegisterRead { name, index, check }
         }
+        "extern_key" => {
+            let (name, index) = indexed(s, "an extern instance")?;
+            Directive::ExternKey {
+                name,
+                index,
+                bytes: whole_bytes(s, "a key")?,
+            }
+        }
         "register_write" => {
             let (name, index) = indexed(s, "a register")?;
             Directive::RegisterWrite {
@@ -404,14 +412,20 @@ fn digits(s: &mut Scanner, stars: bool) -> Parsed<(String, bool)> {
 /// A port, and bytes.
 pub(crate) fn port_and_bytes(s: &mut Scanner) -> Parsed<(u32, Vec<u8>)> {
     let port = port(s)?;
+    Ok((port, whole_bytes(s, "a packet")?))
+}
+
+/// Hexadecimal digits of whole bytes; none are no bytes.
+fn whole_bytes(s: &mut Scanner, what: &str) -> Parsed<Vec<u8>> {
     let start = s.mark();
     let (digits, _) = digits(s, false)?;
     if digits.len() % 2 == 1 {
-        return Err(s.error_at(start, "an even number of digits: a packet is made of whole bytes"));
+        let expected = format!("an even number of digits: {what} is made of whole bytes");
+        return Err(s.error_at(start, &expected));
     }
     let nibble = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
     let pairs = digits.as_bytes().chunks_exact(2);
-    Ok((port, pairs.map(|c| (nibble(c[0]) << 4) | nibble(c[1])).collect()))
+    Ok(pairs.map(|c| (nibble(c[0]) << 4) | nibble(c[1])).collect())
 }
 
 fn packet(s: &mut Scanner, drained: bool) -> Parsed<Directive> {

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{
-    Cells, Count, CustomCrcError, GeneratorError, GeneratorUndo, GeneratorWrite, Lpf, LpfConfig, Meter, MeterConfig,
-    Resource, State, WordCells, Wred, WredConfig, hash::CrcParameters,
+    Cells, Count, CustomCrcError, GeneratorError, GeneratorUndo, GeneratorWrite, KeyBytes, Lpf, LpfConfig, Meter,
+    MeterConfig, Resource, State, WordCells, Wred, WredConfig, hash::CrcParameters,
 };
+use weir_extern_api::KeyError;
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
 use weir_table::{
     BatchMode, EntryAction, EntryHandle, ErrorKind, NewEntry, OpResult, ProfileOp, ProfileUndo, TableError, TableOp,
@@ -81,6 +82,8 @@ pub enum Write {
     /// Sets the parameters of the custom CRC of 16 or of 32 bits; `None`: they are those at first.
     // State files hold these by their places in the list: what is new comes last.
     CustomCrc(u32, Option<CrcParameters>),
+    /// Sets a key of an extern instance, by its number; an empty one removes it.
+    Key(ExternId, u64, KeyBytes),
 }
 
 /// What a change gave.
@@ -107,6 +110,14 @@ pub enum ControlError {
     /// By the custom CRC.
     #[error(transparent)]
     CustomCrc(#[from] CustomCrcError),
+    /// By the extern that has the keys.
+    #[error("`{name}`: {error}")]
+    Key {
+        /// The instance.
+        name: String,
+        /// Why.
+        error: KeyError,
+    },
     /// The program has no such thing.
     #[error("the program has no {what} number {id}")]
     NoSuchResource {
@@ -178,6 +189,7 @@ impl ControlError {
             ControlError::Generator(_)
             | ControlError::CustomCrc(CustomCrcError::Width { .. } | CustomCrcError::TooWide { .. })
             | ControlError::WrongResource { .. }
+            | ControlError::Key { .. }
             | ControlError::IndexOutOfRange { .. }
             | ControlError::RegisterShape { .. } => ErrorKind::InvalidArgument,
         }
@@ -212,6 +224,7 @@ enum Back {
     PortMetadata(u32, Option<Vec<u8>>),
     Generator(GeneratorUndo),
     CustomCrc(u32, Option<CrcParameters>),
+    Key(ExternId, u64, KeyBytes),
     Nothing,
 }
 
@@ -383,6 +396,10 @@ impl Switch {
                 // It was set before: what was there fits.
                 let _ = self.state.set_custom_crc(width, was);
             }
+            Back::Key(id, index, was) => {
+                // It was set before: what was there fits.
+                let _ = self.set_key(id, index, was);
+            }
             Back::Nothing => {}
         }
     }
@@ -493,8 +510,37 @@ impl Switch {
                 let was = self.state.set_custom_crc(width, parameters)?;
                 Ok(Back::CustomCrc(width, was))
             }
+            Write::Key(id, index, key) => Ok(Back::Key(id, index, self.set_key(id, index, key)?)),
             _ => Ok(Back::Nothing),
         }
+    }
+
+    /// Sets a key of an extern instance. Gives the one that it had.
+    fn set_key(&mut self, id: ExternId, index: u64, key: KeyBytes) -> Result<KeyBytes, ControlError> {
+        let arch = Arc::clone(&self.arch);
+        let Some(instance) = arch.program().externs.get(id) else {
+            return Err(ControlError::NoSuchResource {
+                what: "extern instance",
+                id: id.index(),
+            });
+        };
+        let object = arch.registered().and_then(|externs| externs.object(id));
+        let Some(keys) = object.and_then(|object| object.keys()) else {
+            return Err(ControlError::WrongResource {
+                name: instance.name.clone(),
+                expected: "extern with keys",
+                found: instance.type_name.clone(),
+            });
+        };
+        keys.set(index, key.bytes()).map_err(|error| ControlError::Key {
+            name: instance.name.clone(),
+            error,
+        })?;
+        let was = match key.bytes().is_empty() {
+            true => self.state.extern_keys.remove(&(id, index)),
+            false => self.state.extern_keys.insert((id, index), key),
+        };
+        Ok(was.unwrap_or_default())
     }
 
     fn write_profile(&mut self, id: ExternId, op: ProfileOp) -> Result<ProfileUndo, ControlError> {

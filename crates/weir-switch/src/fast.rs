@@ -369,6 +369,9 @@ impl Switch {
             };
             done += weir_jit::dispatch_simd(vector);
         }
+        if self.async_calls.has_at_once() {
+            self.resume_at_once(&mut fast);
+        }
         if self.has_onward() {
             self.finish_onward(&mut fast, before);
         } else if self.egress_runs != runs {

@@ -50,6 +50,7 @@ pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
 pub use waiting::{CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
+pub use weir_arch::KeyBytes;
 pub use weir_arch::{
     Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,
     Defaults, Digest, DropReason, Enumeration, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,

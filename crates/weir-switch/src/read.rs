@@ -88,6 +88,20 @@ impl Switch {
         resolve(kind.name(), name, instances.map(|(id, e)| (e.name.as_str(), id)))
     }
 
+    /// The extern instance that has keys ([`Write::Key`](crate::Write::Key)), with this name or
+    /// unique suffix.
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub fn extern_with_keys(&self, name: &str) -> Result<ExternId, NameError> {
+        let has_keys = |id| {
+            let object = self.arch.registered().and_then(|externs| externs.object(id));
+            object.is_some_and(|object| object.keys().is_some())
+        };
+        let instances = self.program().externs.iter().filter(|(id, _)| has_keys(*id));
+        resolve("extern with keys", name, instances.map(|(id, e)| (e.name.as_str(), id)))
+    }
+
     /// The parser value set with this name or unique suffix.
     ///
     /// # Errors

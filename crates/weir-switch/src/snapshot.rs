@@ -32,7 +32,7 @@ pub type CounterValues = BTreeMap<(ExternId, u64), Count>;
 impl Switch {
     /// The state as pieces, in an order in which [`Restoring`] takes them: tables with all entries,
     /// profiles, value sets, replication, packet generators, ports' metadata, parameters of custom
-    /// CRCs, settings of meters and filters, and registers. Counters are left out
+    /// CRCs, keys of externs, settings of meters and filters, and registers. Counters are left out
     /// ([`Switch::counter_values`]), and so is what packets leave in meters and filters.
     pub fn keep(&self, mut each: impl FnMut(Kept)) {
         each(Kept::Replication(Box::new(self.replication.clone())));
@@ -44,6 +44,9 @@ impl Switch {
             if let Some(parameters) = self.state.given_custom_crc(width) {
                 change(Write::CustomCrc(width, Some(parameters)));
             }
+        }
+        for ((id, index), key) in &self.state.extern_keys {
+            change(Write::Key(*id, *index, key.clone()));
         }
         self.keep_generators(&mut change);
         let program = self.program();

@@ -24,7 +24,10 @@ use weir_arch::{BoundCall, BoundExterns, FusedPacket, Handling};
 use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, CompletionOrder, Execution, WhenFull};
 use weir_jit::{Suspended, VECTOR, cycles};
-use weir_lanes::{Choice, Lane, Order, Pool, Port, Sequencer};
+use weir_lanes::{Choice, Lane, Order, Pool, Port, Sequencer, Ticket};
+
+/// The most packets that keep their order, per packet that the lane takes.
+const TICKETS: usize = 4;
 
 /// How calls of externs are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +100,15 @@ pub(crate) struct AsyncCalls {
     executed: Vec<Box<Job>>,
     /// Jobs whose packets can continue.
     ready: Vec<Box<Job>>,
+    /// Jobs that were executed at once, whose packets continue behind their vector.
+    at_once: Vec<Box<Job>>,
+    /// Memory for the jobs of a vector that continues.
+    pub taken: Vec<Box<Job>>,
     /// Packets that wait, or whose jobs are ready.
     waiting: usize,
     counts: ExternCounts,
+    /// Packets that were lost, and not yet counted by the switch.
+    uncounted: u64,
     /// Cycles that it took of late to continue a packet, besides running it.
     resumption: f64,
 }
@@ -144,8 +153,11 @@ impl AsyncCalls {
             leaving: (0..slots).map(|_| None).collect(),
             executed: Vec::with_capacity(slots),
             ready: Vec::with_capacity(slots),
+            at_once: Vec::new(),
+            taken: Vec::with_capacity(slots),
             waiting: 0,
             counts: ExternCounts::default(),
+            uncounted: 0,
             resumption: 0.0,
         }
     }
@@ -155,7 +167,7 @@ impl AsyncCalls {
         self.threads = threads;
         self.options = options;
         self.pool = Pool::new(options.depth, Job::default);
-        self.sequencer = Sequencer::new(Order::PerKey, options.depth);
+        self.sequencer = Sequencer::new(Order::PerKey, TICKETS * options.depth + VECTOR);
         self.sites.iter_mut().for_each(|site| site.set_full(options.full));
         self.lane = Some(lane);
     }
@@ -230,10 +242,17 @@ impl AsyncCalls {
             Execution::Async(AsyncCall { order, .. }) => order,
             Execution::Inline | Execution::Begin | Execution::Finish => CompletionOrder::None,
         };
-        let is_behind = order != CompletionOrder::None && self.sequencer.outstanding() > 0;
+        let is_behind = order != CompletionOrder::None && self.has_earlier();
+        let is_blocked = order != CompletionOrder::None && self.sequencer.outstanding() >= self.tickets();
         let choice = match &self.lane {
             None => Choice::Inline,
-            Some(lane) => self.sites[call.number].choose(self.options.mode, lane),
+            Some(lane) => {
+                let site = &mut self.sites[call.number];
+                match site.choose(self.options.mode, lane) {
+                    _ if is_blocked && site.drops() => Choice::Drop,
+                    choice => choice,
+                }
+            }
         };
         match choice {
             Choice::Inline if !is_behind && !call.needs_room() => Decision::Inline,
@@ -257,6 +276,17 @@ impl AsyncCalls {
                 Decision::HandOver(self.job())
             }
         }
+    }
+
+    /// The most packets that keep their order and have not continued: those in the lane, and those
+    /// that are done but behind others.
+    fn tickets(&self) -> usize {
+        TICKETS * self.options.depth
+    }
+
+    /// Whether packets that keep their order have not continued, behind which others must be.
+    fn has_earlier(&self) -> bool {
+        self.sequencer.outstanding() > 0 || !self.ready.is_empty()
     }
 
     /// A job, from the pool if it has one.
@@ -322,8 +352,8 @@ impl AsyncCalls {
             CompletionOrder::Flow => flow_of(job.packet()),
         };
         let route = self.lane.as_ref().map_or(0, |lane| lane.thread_for(key) as u32);
-        if order != CompletionOrder::None {
-            job.ticket = self.sequencer.issue(key, route);
+        if order != CompletionOrder::None && (!job.is_at_once || self.has_earlier()) {
+            job.ticket = self.ticket(key, route);
         }
         let refused = match (&mut self.lane, job.is_at_once) {
             (Some(lane), false) => lane.submit(job, key).err(),
@@ -331,7 +361,24 @@ impl AsyncCalls {
         };
         if let Some(mut job) = refused {
             job.execute();
-            self.completed(job);
+            match job.ticket {
+                None => self.at_once.push(job),
+                Some(_) => self.completed(job),
+            }
+        }
+    }
+
+    /// A place behind the earlier packets with this key. Where there are as many as can be, waits
+    /// until one of them is done.
+    fn ticket(&mut self, key: u64, route: u32) -> Option<Ticket> {
+        loop {
+            let ticket = self.sequencer.issue(key, route);
+            if ticket.is_some() || self.sequencer.outstanding() == 0 {
+                return ticket;
+            }
+            self.poll();
+            self.check(Instant::now());
+            std::thread::yield_now();
         }
     }
 
@@ -361,13 +408,17 @@ impl AsyncCalls {
         !self.ready.is_empty()
     }
 
-    /// Looks for threads of the lane that have stopped. Gives the number of packets that were lost
-    /// with them.
-    pub fn check(&mut self, now: Instant) -> u64 {
-        let Some(lane) = &mut self.lane else { return 0 };
+    /// The packets that were lost since the last time.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.uncounted)
+    }
+
+    /// Looks for threads of the lane that have stopped.
+    pub fn check(&mut self, now: Instant) {
+        let Some(lane) = &mut self.lane else { return };
         let lost = lane.check(now);
         if lost.is_empty() {
-            return 0;
+            return;
         }
         let (count, gone) = (lost.count, lost.gone());
         for job in lost.returned {
@@ -382,22 +433,23 @@ impl AsyncCalls {
         self.pool.replace_lost(gone, Job::default);
         self.waiting = self.waiting.saturating_sub(count);
         self.counts.lost += count as u64;
-        count as u64
+        self.uncounted += count as u64;
+    }
+
+    /// Whether packets of this vector were executed at once that have not continued.
+    pub fn has_at_once(&self) -> bool {
+        !self.at_once.is_empty()
     }
 
     /// The next packets that can continue together, at most a vector: those of one suspension point.
-    pub fn take_ready(&mut self, taken: &mut Vec<Box<Job>>) {
-        let Some(first) = self.ready.first() else { return };
+    /// `at_once`: of those that were executed at once.
+    pub fn take_ready(&mut self, at_once: bool, taken: &mut Vec<Box<Job>>) {
+        let jobs = if at_once { &mut self.at_once } else { &mut self.ready };
+        let Some(first) = jobs.first() else { return };
         let (point, is_egress) = (first.context.point(), first.is_egress);
-        let mut rest = Vec::with_capacity(self.ready.len());
-        for job in self.ready.drain(..) {
-            let fits = job.context.point() == point && job.is_egress == is_egress && rest.is_empty();
-            match fits && taken.len() < VECTOR {
-                true => taken.push(job),
-                false => rest.push(job),
-            }
-        }
-        self.ready = rest;
+        let fits = |job: &&Box<Job>| job.context.point() == point && job.is_egress == is_egress;
+        let count = jobs.iter().take(VECTOR).take_while(fits).count();
+        taken.extend(jobs.drain(..count));
     }
 
     /// A packet continues in a slot.
@@ -408,9 +460,12 @@ impl AsyncCalls {
     }
 
     /// A packet that was to continue in a slot does not yet.
-    pub fn put_back(&mut self, slot: usize, mut job: Box<Job>) {
+    pub fn put_back(&mut self, at_once: bool, slot: usize, mut job: Box<Job>) {
         self.resume(slot, &mut job);
-        self.ready.insert(0, job);
+        match at_once {
+            true => self.at_once.insert(0, job),
+            false => self.ready.insert(0, job),
+        }
     }
 
     /// The packets of these jobs have continued.
@@ -435,6 +490,8 @@ pub(crate) struct SlotPackets<'a> {
     pub begun: u64,
     /// Bytes received.
     pub lengths: &'a [u64; VECTOR],
+    /// Of the first slot: which of the packets that were received it is.
+    pub first: usize,
     /// By slot: where the packet is from, if it is not as it was received.
     pub passages: Option<&'a [Passage]>,
 }
@@ -448,7 +505,7 @@ impl SlotPackets<'_> {
         job.passage = match self.passages.and_then(|passages| passages.get(slot)) {
             Some(passage) => *passage,
             None => Passage {
-                of: 0,
+                of: self.first + slot,
                 time_ns: self.times.map_or(self.now_ns, |times| times[slot]),
                 passes: 0,
                 came: job.port,

@@ -184,6 +184,15 @@ extern void zstd_compress(payload_resize p, in bit<8> level, out bit<32> origina
                           out extern_status_t status);
 extern void zstd_decompress(payload_resize p, in bit<32> original_length, out extern_status_t status);
 
+// ---------------------------------------------------------------------------- the payload's length
+
+// The bytes of the payload.
+extern void payload_length(payload_read p, out bit<32> bytes);
+
+// Removes what is behind the first `bytes` bytes of the payload, such as the padding of a short
+// Ethernet frame. A payload that is not longer stays as it is.
+extern void payload_truncate(payload_resize p, in bit<32> bytes);
+
 // ------------------------------------------------------------------------------------- experiments
 
 // Takes about this number of cycles of the time-stamp counter, and has no effect: a stand-in for an

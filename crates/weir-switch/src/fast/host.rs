@@ -199,6 +199,7 @@ impl Host for SwitchHost<'_> {
             fused: &mut *self.packets.packets,
             begun: self.packets.begun,
             lengths: self.packets.lengths,
+            first: self.given.first,
             passages: self.given.passages,
         };
         self.full += self.async_calls.suspend(&suspended, &mut packets);

@@ -62,6 +62,7 @@ impl Switch {
             ports,
             told: &[],
             is_egress: false,
+            first,
             passages: None,
         };
         let (stage, _, lent) = fast.parts();

@@ -21,27 +21,49 @@ impl Switch {
         }
         let Some(mut fast) = self.fast.take() else { return };
         fast.sync(&mut self.state);
-        let mut jobs = Vec::with_capacity(VECTOR);
         loop {
-            self.async_calls.take_ready(&mut jobs);
+            let mut jobs = std::mem::take(&mut self.async_calls.taken);
+            self.async_calls.take_ready(false, &mut jobs);
             if jobs.is_empty() {
+                self.async_calls.taken = jobs;
                 break;
             }
             self.open_onward(&fast, jobs.len());
-            let count = self.resume_vector(&mut fast, &mut jobs);
+            for (of, job) in jobs.iter_mut().enumerate() {
+                job.passage.of = of;
+            }
+            self.resume_jobs(&mut fast, false, jobs);
+            self.resume_at_once(&mut fast);
             self.run_onward(&mut fast);
             self.forget_onward();
             self.close_onward();
             let mut ready = std::mem::take(&mut self.ready);
             self.take_leaving(&mut ready);
             self.ready = ready;
-            // A serial pipeline may have run some of them only.
-            for (slot, job) in jobs.drain(count..).enumerate().rev() {
-                self.async_calls.put_back(count + slot, job);
-            }
-            self.async_calls.give_back(&mut jobs);
         }
         self.fast = Some(fast);
+    }
+
+    /// Continues packets of this vector whose calls were executed at once. What they send takes the
+    /// place of the packet.
+    pub(super) fn resume_at_once(&mut self, fast: &mut FastPath) {
+        while self.async_calls.has_at_once() {
+            let mut jobs = std::mem::take(&mut self.async_calls.taken);
+            self.async_calls.take_ready(true, &mut jobs);
+            self.resume_jobs(fast, true, jobs);
+        }
+    }
+
+    fn resume_jobs(&mut self, fast: &mut FastPath, at_once: bool, mut jobs: Vec<Box<Job>>) {
+        let count = self.resume_vector(fast, &mut jobs);
+        // A serial pipeline may have run some of them only.
+        for slot in (count..jobs.len()).rev() {
+            if let Some(job) = jobs.pop() {
+                self.async_calls.put_back(at_once, slot, job);
+            }
+        }
+        self.async_calls.give_back(&mut jobs);
+        self.async_calls.taken = jobs;
     }
 
     /// Continues packets of one suspension point; gives how many.
@@ -61,7 +83,6 @@ impl Switch {
         let started = cycles();
         let (mut begun, mut passages) = (0, SmallVec::<[Passage; VECTOR]>::new());
         for (slot, job) in jobs.iter_mut().enumerate() {
-            job.passage.of = slot;
             passages.push(job.passage);
             known.times[slot] = job.passage.time_ns;
             known.ports[slot] = job.port;
@@ -91,6 +112,7 @@ impl Switch {
             ports: &known.ports,
             told: &known.told,
             is_egress,
+            first: 0,
             passages: Some(&passages),
         };
         let served = Served {
@@ -153,7 +175,8 @@ impl Switch {
     /// Looks for threads of the externs' lane that have stopped, and counts the packets that were
     /// lost with them. To be called now and then while packets wait.
     pub fn check_externs(&mut self, now: Instant) {
-        let lost = self.async_calls.check(now);
+        self.async_calls.check(now);
+        let lost = self.async_calls.take_lost();
         if lost > 0 {
             self.stats.dropped_many(DropReason::ExternLost, lost);
         }

@@ -42,6 +42,8 @@ pub(super) struct Given<'a> {
     pub told: &'a [Handling],
     /// They are at egress.
     pub is_egress: bool,
+    /// Of the first of them: which of the packets that were received it is.
+    pub first: usize,
     /// Where they are from, if they are not as they were received.
     pub passages: Option<&'a [Passage]>,
 }

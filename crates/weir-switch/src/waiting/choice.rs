@@ -74,6 +74,11 @@ impl Site {
         }
     }
 
+    /// Whether packets are dropped when the lane is full.
+    pub fn drops(&self) -> bool {
+        self.is_async && self.policy == FullPolicy::Drop
+    }
+
     pub fn is_async(&self) -> bool {
         self.is_async
     }

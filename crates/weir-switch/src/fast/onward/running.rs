@@ -398,6 +398,7 @@ impl Switch {
                 ports: &known.ports,
                 told: &known.told,
                 is_egress,
+                first: 0,
                 passages: Some(&passages),
             },
             served: Served {
