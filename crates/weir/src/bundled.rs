@@ -29,6 +29,10 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ),
     ("int_md.p4", include_str!("../../../p4/programs/int_md/int_md.p4")),
     (
+        "ipsec_gateway.p4",
+        include_str!("../../../p4/programs/ipsec_gateway/ipsec_gateway.p4"),
+    ),
+    (
         "ipv4_router.p4",
         include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4"),
     ),
