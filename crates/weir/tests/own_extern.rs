@@ -104,7 +104,15 @@ fn the_page_does_what_it_says() {
             &*file.title
         })
         .collect();
-    assert_eq!(written, ["words/Cargo.toml", "words/src/main.rs", "words/words.p4", "words/words.stf"]);
+    assert_eq!(
+        written,
+        [
+            "words/Cargo.toml",
+            "words/src/main.rs",
+            "words/words.p4",
+            "words/words.stf"
+        ]
+    );
     std::fs::copy(root().join("Cargo.lock"), place.folder.path().join("words/Cargo.lock")).unwrap();
 
     let (mut now, mut commands) = (page.clone(), 0);
