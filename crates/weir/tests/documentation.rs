@@ -3,7 +3,7 @@
 //!
 //! A block begins with `$ ` and a command, which runs in the repository's root with `weir` on the
 //! path; the rest is its output. `WEIR_BLESS=1 cargo test -p weir --test documentation` writes the
-//! output anew.
+//! output anew. `docs/own-extern.md` has a test and a folder of its own: `own_extern.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +20,7 @@ fn documents() -> Vec<PathBuf> {
     for folder in ["docs", "p4/programs"] {
         collect(&root().join(folder), &mut found);
     }
+    found.retain(|path| !path.ends_with("docs/own-extern.md"));
     found.sort();
     found
 }

@@ -27,6 +27,16 @@ fn programs() -> Vec<PathBuf> {
     found
 }
 
+/// A switch whose programs may call the externs that weir brings.
+fn switch(program: &Arc<weir_ir::Program>) -> weir_switch::Switch {
+    let config = weir_switch::SwitchConfig {
+        externs: weir::externs(),
+        ..weir_switch::SwitchConfig::default()
+    };
+    let engine = Arc::new(weir_interp::Interpreter::new(program.clone()));
+    weir_switch::Switch::with_engine(engine, config).unwrap()
+}
+
 fn compile(path: &Path) -> Arc<weir_ir::Program> {
     let compilation = weir_compiler::compile_file(path, &weir_compiler::Options::default(), weir_arch::targets());
     if let Some(d) = compilation.diagnostics.list().first() {
@@ -54,7 +64,6 @@ fn bundled_programs_pass_their_packet_tests() {
         assert!(!tests.is_empty(), "{} has no packet tests", path.display());
         for test in tests {
             let text = std::fs::read_to_string(&test).unwrap();
-            let switch = |program: &Arc<weir_ir::Program>| weir_switch::Switch::new(program.clone()).unwrap();
             let mut ways = vec![("as written", switch(&program)), ("optimised", switch(&optimized))];
             let mut compiled = switch(&optimized);
             match compiled.compile() {
@@ -101,8 +110,7 @@ fn bundled_programs_have_documentation_entries_and_p4info() {
         let entries = path.with_extension("entries");
         let program = compile(&path);
         let text = std::fs::read_to_string(&entries).unwrap_or_else(|e| panic!("{}: {e}", entries.display()));
-        let switch = weir_switch::Switch::new(program.clone()).unwrap();
-        let (_, failures) = weir_stf::configure(switch, &text).unwrap();
+        let (_, failures) = weir_stf::configure(switch(&program), &text).unwrap();
         assert!(failures.is_empty(), "{}: {failures:?}", entries.display());
         weir_compiler::p4info::p4info(&program, weir_arch::targets()).unwrap();
     }

@@ -4,9 +4,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use weir_compiler::{Options, compile_source};
+use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_stf::{Report, RunOptions, run_on};
-use weir_switch::Switch;
+use weir_switch::{Switch, SwitchConfig};
 
 /// Why a program does not do what its tests say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +77,12 @@ fn run_all(source: &str, tests: &[(String, String)]) -> Result<Run, Trouble> {
     let mut program = compiled(source)?;
     let observes = weir_arch::observes(&program);
     weir_ir::passes::optimize(&mut program, &observes);
-    let interpreter = Switch::new(Arc::new(program)).map_err(|e| Trouble::NotLoaded(e.to_string()))?;
+    let config = SwitchConfig {
+        externs: weir_externs::registry(),
+        ..SwitchConfig::default()
+    };
+    let interpreter = Switch::with_engine(Arc::new(Interpreter::new(Arc::new(program))), config)
+        .map_err(|e| Trouble::NotLoaded(e.to_string()))?;
     let mut machine_code = interpreter.clone();
     // What has no machine code is interpreted twice, as `weir test --engine both` does.
     let unsupported = machine_code.compile().err().map(|e| e.to_string());
