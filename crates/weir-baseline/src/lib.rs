@@ -15,6 +15,9 @@
 //! address of the port behind which a neighbour is. The time of a source's last hit is kept in its
 //! slot, in steps of 2²⁰ ns modulo 128.
 //!
+//! [`coroutine`] and [`ucontext`] are other ways to let a packet wait for an extern: a stack per
+//! packet.
+//!
 //! ```
 //! use weir_baseline::{DROP, L2Switch};
 //!
@@ -27,11 +30,13 @@
 //! ```
 
 mod count;
+pub mod coroutine;
 pub mod exact;
 mod l2;
 pub mod lpm;
 mod router;
 mod simd;
+pub mod ucontext;
 
 pub use count::{Count, Lookups, PORTS};
 pub use l2::{L2Switch, Learned};

@@ -468,7 +468,7 @@ pub enum Versus {
 
 #[derive(Args, Clone)]
 #[command(
-    after_help = "Examples:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2\n  weir bench l2_switch.p4 --table-entries 1000 --vs interp\n  weir bench ipv4_router.p4 --table-entries 900000 --pool 65536 --vs baseline\n  weir bench rina_router.p4 --table-entries 1000 --mix efcp\n  weir bench mixes.p4 --table-entries 1000 --pool 65536 --mix misses:50,actions\n  weir bench l2_switch.p4 --table-entries 1000 --pool 65536 --vs baseline --sweep table=1k,10k,100k,1M --svg l2.svg\n  weir bench ipv4_router.p4 --table-entries 1000 --workers 2\n  weir bench --suite\n  weir bench control address_pairs --p4runtime 127.0.0.1:9559\n\nPackets lie in memory, each in a place of its own; there is no I/O. Only the program is timed: before each round\nthrough the pool all packets are made again from their originals, and that is not in the figures. Packets of the\nnext vector are fetched into the cache meanwhile, for whoever runs them. Cycles are those of the time-stamp\ncounter. With --table-entries the tables of a bundled program are filled and packets are made that hit them.\n\nOn a shared machine: chrt -f 50 taskset -c 1 weir bench … (docs/performance.md says why)."
+    after_help = "Examples:\n  weir bench router.p4 --entries router.entries --port 1 --packet '020000000101 …' --seconds 2\n  weir bench l2_switch.p4 --table-entries 1000 --vs interp\n  weir bench ipv4_router.p4 --table-entries 900000 --pool 65536 --vs baseline\n  weir bench rina_router.p4 --table-entries 1000 --mix efcp\n  weir bench mixes.p4 --table-entries 1000 --pool 65536 --mix misses:50,actions\n  weir bench l2_switch.p4 --table-entries 1000 --pool 65536 --vs baseline --sweep table=1k,10k,100k,1M --svg l2.svg\n  weir bench ipv4_router.p4 --table-entries 1000 --workers 2\n  weir bench --suite\n  weir bench control address_pairs --p4runtime 127.0.0.1:9559\n  chrt -f 50 weir bench async\n\nPackets lie in memory, each in a place of its own; there is no I/O. Only the program is timed: before each round\nthrough the pool all packets are made again from their originals, and that is not in the figures. Packets of the\nnext vector are fetched into the cache meanwhile, for whoever runs them. Cycles are those of the time-stamp\ncounter. With --table-entries the tables of a bundled program are filled and packets are made that hit them.\n\nOn a shared machine: chrt -f 50 taskset -c 1 weir bench … (docs/performance.md says why)."
 )]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Bench {
@@ -551,6 +551,8 @@ pub enum BenchWhat {
     /// Measure how fast a target of weir ctl takes entries: one after another, in flight, in
     /// batches
     Control(crate::bench::Control),
+    /// Measure what it costs and brings that packets wait for externs while others go on
+    Async(crate::bench::Waiting),
 }
 
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {

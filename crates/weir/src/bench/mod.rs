@@ -12,11 +12,13 @@ mod stages;
 mod suite;
 mod svg;
 mod sweep;
+mod waiting;
 mod workers;
 mod workload;
 
 pub use control::Control;
 pub use sweep::Sweep;
+pub use waiting::Waiting;
 pub use workload::{Mix, Spread};
 
 use crate::cli::{Bench, BenchWhat, Engine, MessageFormat, NO, Source, Versus};
@@ -48,8 +50,10 @@ struct How {
 
 /// Measures.
 pub fn bench(arguments: &Bench, messages: &Messages) -> Result<u8> {
-    if let Some(BenchWhat::Control(arguments)) = &arguments.what {
-        return control::control(arguments);
+    match &arguments.what {
+        Some(BenchWhat::Control(arguments)) => return control::control(arguments),
+        Some(BenchWhat::Async(arguments)) => return waiting::waiting(arguments),
+        None => {}
     }
     ensure!(
         arguments.seconds > 0.0 && arguments.seconds < 3600.0,
