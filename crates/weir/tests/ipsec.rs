@@ -8,7 +8,7 @@ use common::weir;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const PACKAGES: [&str; 2] = ["scapy==2.7.0", "cryptography==48.0.0"];
+const PACKAGES: [&str; 2] = ["scapy==2.8.0", "cryptography==48.0.0"];
 const PROGRAM: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../p4/programs/ipsec_gateway/ipsec_gateway.p4"
