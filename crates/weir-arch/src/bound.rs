@@ -62,8 +62,8 @@ impl fmt::Debug for BoundExterns {
 }
 
 impl BoundExterns {
-    /// Resolves the calls that `is_own` says are none of the architecture's. Names that the registry
-    /// does not have are left to the architecture to report.
+    /// Resolves the calls that `is_own` says are none of the architecture's. Names that the
+    /// registry does not have are left to the architecture to report.
     ///
     /// # Errors
     /// Instances that cannot be made, and calls that are not possible: all of them.

@@ -41,7 +41,9 @@ impl Coroutines {
     /// # Errors
     /// The system has no memory for a stack.
     pub fn new(count: usize) -> io::Result<Self> {
-        let stacks = (0..count).map(|_| DefaultStack::new(STACK)).collect::<io::Result<_>>()?;
+        let stacks = (0..count)
+            .map(|_| DefaultStack::new(STACK))
+            .collect::<io::Result<_>>()?;
         Ok(Coroutines { stacks })
     }
 

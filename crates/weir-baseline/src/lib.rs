@@ -29,8 +29,8 @@
 //! assert_eq!(verdicts, [2]);
 //! ```
 
-mod count;
 pub mod coroutine;
+mod count;
 pub mod exact;
 mod l2;
 pub mod lpm;

@@ -1,5 +1,6 @@
 //! A packet handler on a user context of the C library, as T4P4S has it: a context is made per
-//! packet, and switched to and from by `swapcontext`, which changes the signal mask by a system call.
+//! packet, and switched to and from by `swapcontext`, which changes the signal mask by a system
+//! call.
 //!
 //! It exists on Linux on x86-64 with glibc.
 

@@ -5,8 +5,9 @@
 //! run on the packet thread or on another one, on several packets at once. So it depends on nothing
 //! but the call and state that it guards itself.
 //!
-//! A [`Registry`] says which names of a P4 program stand for which externs. Functions are registered
-//! by name; objects by the name of their type, with a constructor that is called once per instance.
+//! A [`Registry`] says which names of a P4 program stand for which externs. Functions are
+//! registered by name; objects by the name of their type, with a constructor that is called once
+//! per instance.
 //!
 //! This crate has no externs of its own, no threads, and knows neither programs nor packets'
 //! headers.

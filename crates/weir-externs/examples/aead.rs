@@ -1,4 +1,5 @@
-//! The cost of `aes_gcm`'s `seal` through `Call`, and of ring's own loop, in nanoseconds per packet.
+//! The cost of `aes_gcm`'s `seal` through `Call`, and of ring's own loop, in nanoseconds per
+//! packet.
 //!
 //! `cargo run --release --example aead -p weir-externs`
 #![allow(clippy::print_stdout, reason = "it prints a table")]

@@ -139,8 +139,8 @@ pub enum CallKind {
         abort: u32,
     },
     /// The first part of a call of such an extern for which packets may wait
-    /// ([`Execution::Begin`](crate::Execution::Begin)). The host is given the words of the arguments
-    /// as they are before the call. The result is 1 if the packet must wait.
+    /// ([`Execution::Begin`](crate::Execution::Begin)). The host is given the words of the
+    /// arguments as they are before the call. The result is 1 if the packet must wait.
     ExternBegin,
     /// The second part ([`Execution::Finish`](crate::Execution::Finish)): the outputs.
     ExternFinish {

@@ -11,6 +11,7 @@
 
 pub(crate) mod calls;
 mod cells;
+mod env;
 mod frame;
 mod host;
 mod lane_use;
@@ -20,6 +21,7 @@ mod profile;
 pub(crate) mod schedule;
 pub(crate) mod suspended;
 
+pub(crate) use env::Env;
 pub use frame::Frame;
 pub use host::{Host, Indexes, LookedUp};
 pub use lane_use::LaneUse;
@@ -30,6 +32,7 @@ use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
 use crate::sites::{Scalar, from_words};
 use cells::CellArrays;
+use env::HostPointer;
 use matrix::ContextMatrix;
 use outcomes::array_outcomes;
 use schedule::{PlannedLookup, Stage};
@@ -51,57 +54,8 @@ struct RunInputs<'a> {
     now_ns: u64,
 }
 
-/// The environment of a segment: everything besides contexts. Code accesses the first fields at the
-/// offsets in [`crate::codegen::env`].
-#[repr(C)]
-pub(crate) struct Env {
-    /// By point: the mask of the slots that wait there.
-    pending: *mut u64,
-    /// The argument area of runtime functions: arguments, and results.
-    arguments: *mut u64,
-    /// The tally area: masks, then rows of indexes.
-    tallies: *mut u64,
-    /// Members of small value sets: a bit per value.
-    members: *const u64,
-    /// Read in place of the fields of invalid headers.
-    zeros: *const u8,
-    /// By register array: the address of its cells, and their number.
-    cells: *const [usize; 2],
-    /// Arguments and result of the runtime functions that keep all registers.
-    exchange: [u64; 3],
-    /// Readable and writable memory for lanes without a packet.
-    sentinel: *mut u8,
-    /// By inline lookup table: the two addresses of its [`weir_table::fast::ResultArray`].
-    arrays: *const [usize; 2],
-    /// By table whose slots are prefetched by code: where its slots are; all 0 if it has none now.
-    slot_addressing: *const SlotAddressing,
-    // The following are for runtime functions only.
-    context: *const u64,
-    compiled: *const Compiled,
-    host: *mut HostPointer,
-}
-
-// The offsets that code uses.
-const _: () = {
-    use crate::codegen::env;
-    use std::mem::offset_of;
-    assert!(offset_of!(Env, pending) == env::PENDING as usize);
-    assert!(offset_of!(Env, arguments) == env::ARGUMENTS as usize);
-    assert!(offset_of!(Env, tallies) == env::TALLIES as usize);
-    assert!(offset_of!(Env, members) == env::MEMBERS as usize);
-    assert!(offset_of!(Env, zeros) == env::ZEROS as usize);
-    assert!(offset_of!(Env, cells) == env::CELLS as usize);
-    assert!(offset_of!(Env, exchange) == env::EXCHANGE as usize);
-    assert!(offset_of!(Env, sentinel) == env::SENTINEL as usize);
-    assert!(offset_of!(Env, arrays) == env::ARRAYS as usize);
-    assert!(offset_of!(Env, slot_addressing) == env::SLOT_ADDRESSING as usize);
-};
-
 /// Headers are copied from the scratch area in chunks of this size, which may begin before it.
 pub(crate) const SCRATCH_LEAD: usize = 32;
-
-/// A fat pointer behind a thin one.
-struct HostPointer(*mut (dyn Host + 'static));
 
 /// The memory in which a pipeline runs. One per worker; all is allocated by [`Machine::new`].
 pub struct Machine {

@@ -1,8 +1,8 @@
 //! Packets that wait for externs, outside of any vector.
 //!
 //! A call for which a packet may wait is begun by compiled code ([`AsyncCalls::begin`]). It is
-//! executed at once, or the packet leaves the vector in a [`Job`] and compiled code goes on with the
-//! other packets. Jobs are executed by a lane of weir-lanes, and come back here; then
+//! executed at once, or the packet leaves the vector in a [`Job`] and compiled code goes on with
+//! the other packets. Jobs are executed by a lane of weir-lanes, and come back here; then
 //! `fast/resume.rs` continues their packets.
 //!
 //! Nothing is allocated per packet once the pool is filled, but for packets longer than
@@ -131,7 +131,8 @@ impl Clone for AsyncCalls {
 }
 
 impl AsyncCalls {
-    /// For the registered externs of a program. Calls are executed at once until a lane is attached.
+    /// For the registered externs of a program. Calls are executed at once until a lane is
+    /// attached.
     pub fn new(externs: Option<&BoundExterns>) -> Self {
         let may_wait = externs.is_some_and(|e| e.calls().any(|c| c.may_wait()));
         let full = ExternOptions::default().full;
@@ -441,8 +442,8 @@ impl AsyncCalls {
         !self.at_once.is_empty()
     }
 
-    /// The next packets that can continue together, at most a vector: those of one suspension point.
-    /// `at_once`: of those that were executed at once.
+    /// The next packets that can continue together, at most a vector: those of one suspension
+    /// point. `at_once`: of those that were executed at once.
     pub fn take_ready(&mut self, at_once: bool, taken: &mut Vec<Box<Job>>) {
         let jobs = if at_once { &mut self.at_once } else { &mut self.ready };
         let Some(first) = jobs.first() else { return };

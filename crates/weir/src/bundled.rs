@@ -40,10 +40,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         "ipv4_router_psa.p4",
         include_str!("../../../p4/programs/ipv4_router_psa/ipv4_router_psa.p4"),
     ),
-    (
-        "l2_async.p4",
-        include_str!("../../../p4/programs/l2_async/l2_async.p4"),
-    ),
+    ("l2_async.p4", include_str!("../../../p4/programs/l2_async/l2_async.p4")),
     (
         "l2_switch.p4",
         include_str!("../../../p4/programs/l2_switch/l2_switch.p4"),

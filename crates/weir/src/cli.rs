@@ -110,8 +110,8 @@ pub struct Source {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Externs")]
 pub struct Externs {
-    /// How calls marked @async are executed: auto (by measured cost), sync (at once, by the packet's
-    /// worker), or async (by the lane)
+    /// How calls marked @async are executed: auto (by measured cost), sync (at once, by the
+    /// packet's worker), or async (by the lane)
     #[arg(long = "async", value_name = "MODE", value_enum, default_value_t = Async::Auto)]
     pub mode: Async,
     /// What happens to a packet when no more can wait: inline, wait or drop. The program may say

@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! What the subcommands do is in `weir --help`; the crates behind them are for programs that embed a
-//! switch.
+//! What the subcommands do is in `weir --help`; the crates behind them are for programs that embed
+//! a switch.
 #![forbid(unsafe_code)]
 
 mod bench;

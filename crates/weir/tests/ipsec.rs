@@ -1,5 +1,5 @@
-//! `ipsec_gateway` and the IPsec layer of scapy, from PyPI and unmodified, understand each other byte
-//! for byte in both directions; what was changed, cut or sent twice is dropped.
+//! `ipsec_gateway` and the IPsec layer of scapy, from PyPI and unmodified, understand each other
+//! byte for byte in both directions; what was changed, cut or sent twice is dropped.
 #![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
 
 mod common;

@@ -74,8 +74,8 @@ impl Workplace {
             .args(["-c", command])
             .current_dir(self.folder.path().join("words"))
             .env("CARGO_TARGET_DIR", &self.target);
-        // Cargo sets these for tests. Build scripts that look at them would run anew, and everything
-        // that depends on them would be built anew.
+        // Cargo sets these for tests. Build scripts that look at them would run anew, and
+        // everything that depends on them would be built anew.
         for (name, _) in std::env::vars() {
             if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "LD_LIBRARY_PATH" {
                 shell.env_remove(name);

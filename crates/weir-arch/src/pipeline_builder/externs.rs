@@ -1,7 +1,7 @@
 //! Calls of registered externs in a fused body.
 //!
-//! A call for which a packet may wait is two calls: the first hands its inputs over, the second gets
-//! its outputs. Between them is a block where the packet suspends if it must wait.
+//! A call for which a packet may wait is two calls: the first hands its inputs over, the second
+//! gets its outputs. Between them is a block where the packet suspends if it must wait.
 
 use super::PipelineBuilder;
 use crate::bound::BoundCall;

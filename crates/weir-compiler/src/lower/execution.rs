@@ -47,8 +47,8 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
-    /// How a call of an extern with these annotations is executed. `has_payload`: it has a parameter
-    /// for the payload.
+    /// How a call of an extern with these annotations is executed. `has_payload`: it has a
+    /// parameter for the payload.
     pub(super) fn execution(&mut self, declaration: &[ast::Annotation], has_payload: bool) -> Execution {
         if let Some(block) = &mut self.enclosing {
             block.has_call = true;

@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn begin_extern(env: *mut Env, site: u64, slot: u64
     0
 }
 
-/// Finishes a call that was begun: its outputs are the words. Returns 1 for a drop.
+/// Finishes a call: its outputs are the words. Returns 1 for a drop.
 pub(crate) unsafe extern "C" fn finish_extern(env: *mut Env, site: u64, slot: u64) -> u64 {
     // SAFETY: a segment calls with its environment (see the module). Code relies on outputs having
     // no more bits than their variables: `cut_outputs`.

@@ -28,8 +28,8 @@ pub trait Host {
     /// [`Host::finish_extern`].
     fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool;
 
-    /// Gives the outputs of a call that was begun: the scalars of `out` and `inout` arguments in the
-    /// order of the declaration, then those of the results. `false` drops the packet.
+    /// Gives the outputs of a call: the scalars of `out` and `inout` arguments in
+    /// the order of the declaration, then those of the results. `false` drops the packet.
     fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool;
 
     /// Takes packets out of the vector, to continue them later: see

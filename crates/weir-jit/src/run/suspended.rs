@@ -135,8 +135,8 @@ impl Suspended<'_> {
             "the slot waits at the point"
         );
         let [packet, length] = [ROW_PACKET, ROW_LENGTH].map(|row| self.context[row * PITCH + slot]);
-        // SAFETY: the packets of these slots are in the vector, so that the rows are as `load` wrote
-        // them: address and length of a frame, which the run borrows mutably. No code runs.
+        // SAFETY: the packets of these slots are in the vector, so that the rows are as `load`
+        // wrote them: address and length of a frame, which the run borrows mutably. No code runs.
         unsafe { std::slice::from_raw_parts(packet as *const u8, length as usize) }
     }
 
@@ -168,14 +168,15 @@ impl Suspended<'_> {
 }
 
 impl LoadedVector<'_, '_> {
-    /// Continues packets behind the suspension point where their contexts were saved: the context of
-    /// frame `i` is the `i`th. A packet may lie elsewhere and have another payload than then; what
-    /// the parser has extracted must be the same. Otherwise as [`LoadedVector::run`]; inputs need
-    /// not be set.
+    /// Continues packets behind the suspension point where their contexts were saved: the context
+    /// of frame `i` is the `i`th. A packet may lie elsewhere and have another payload than then;
+    /// what the parser has extracted must be the same. Otherwise as [`LoadedVector::run`]; inputs
+    /// need not be set.
     ///
     /// # Panics
-    /// As [`LoadedVector::run`]. There are more or fewer contexts than frames, contexts of other code
-    /// or of several suspension points, or a packet is shorter than what was extracted from it.
+    /// As [`LoadedVector::run`]. There are more or fewer contexts than frames, contexts of other
+    /// code or of several suspension points, or a packet is shorter than what was extracted from
+    /// it.
     pub fn resume<'c>(
         self,
         contexts: impl IntoIterator<Item = &'c SavedContext>,

@@ -98,7 +98,9 @@ impl Point {
     /// The rate of `auto` relative to the best of the others.
     fn auto(&self) -> f64 {
         let others = [Mode::Inline, Mode::HandOver, Mode::Async];
-        let best = others.into_iter().max_by(|a, b| self.mpps(*a).total_cmp(&self.mpps(*b)));
+        let best = others
+            .into_iter()
+            .max_by(|a, b| self.mpps(*a).total_cmp(&self.mpps(*b)));
         best.map_or(f64::NAN, |best| self.ratio(Mode::Auto, best))
     }
 
@@ -392,7 +394,9 @@ fn together(how: &How, workers: usize, share: u32, work: Work) -> Result<Point> 
                         let make = |mode| {
                             let server = Some((server, number));
                             let mut rig = Rig::new(mode, bench, how.vector, how.cores.lane, server)?;
-                            if mode == Mode::Async && let Some(port) = port.take() {
+                            if mode == Mode::Async
+                                && let Some(port) = port.take()
+                            {
                                 rig.attach(port, Arc::clone(&lane));
                             }
                             rig.fill(share, work)?;

@@ -1,8 +1,8 @@
 //! The paper's synchronous mode: the extern runs on another core, and the packet's thread waits.
 
 use super::rig::SETTLED;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use weir_extern_api::{Call, Extern, Outcome, Parameter, Signature};
 
@@ -63,7 +63,9 @@ impl Server {
                 serve(&mailboxes, &*inner, &active, &exit);
             }
         };
-        let thread = std::thread::Builder::new().name("weir-hand-over".to_owned()).spawn(run)?;
+        let thread = std::thread::Builder::new()
+            .name("weir-hand-over".to_owned())
+            .spawn(run)?;
         std::thread::sleep(SETTLED);
         Ok(Server {
             mailboxes,

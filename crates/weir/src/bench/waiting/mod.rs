@@ -1,6 +1,6 @@
-//! `weir bench async`: what it costs and what it brings that packets wait for an extern while others
-//! go on. The figures are those of "The Price for Asynchronous Execution of Extern Functions in
-//! Programmable Software Data Planes".
+//! `weir bench async`: what it costs and what it brings that packets wait for an extern while
+//! others go on. The figures are those of "The Price for Asynchronous Execution of Extern Functions
+//! in Programmable Software Data Planes".
 
 mod figures;
 mod hand_over;
