@@ -107,14 +107,7 @@ impl Site {
         }
         match mode {
             ExternMode::Sync => Choice::Inline,
-            ExternMode::Auto => {
-                if self.calls.is_multiple_of(1 << 10)
-                    && let Some(time) = lane.service_time()
-                {
-                    self.model.record_service(time.as_nanos() as f64);
-                }
-                self.model.choose(lane.load())
-            }
+            ExternMode::Auto => self.model.choose(lane.load()),
             ExternMode::Async if lane.has_room() => Choice::HandOver,
             ExternMode::Async => match self.policy {
                 FullPolicy::Inline => Choice::Inline,
