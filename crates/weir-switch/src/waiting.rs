@@ -97,6 +97,8 @@ pub(crate) struct AsyncCalls {
     executed: Vec<Box<Job>>,
     /// Jobs whose packets can continue.
     ready: Vec<Box<Job>>,
+    /// Memory for a list of jobs.
+    scratch: Vec<Box<Job>>,
     /// Packets that wait, or whose jobs are ready.
     waiting: usize,
     counts: ExternCounts,
@@ -144,6 +146,7 @@ impl AsyncCalls {
             leaving: (0..slots).map(|_| None).collect(),
             executed: Vec::with_capacity(slots),
             ready: Vec::with_capacity(slots),
+            scratch: Vec::with_capacity(slots),
             waiting: 0,
             counts: ExternCounts::default(),
             resumption: 0.0,
@@ -154,7 +157,8 @@ impl AsyncCalls {
     pub fn attach(&mut self, lane: Port<Box<Job>>, threads: Option<Arc<Lane<Box<Job>>>>, options: ExternOptions) {
         self.threads = threads;
         self.options = options;
-        self.pool = Pool::new(options.depth, Job::default);
+        // Those of a vector continue while the lane is full again.
+        self.pool = Pool::new(options.depth + VECTOR, Job::default);
         self.sequencer = Sequencer::new(Order::PerKey, options.depth);
         self.sites.iter_mut().for_each(|site| site.set_full(options.full));
         self.lane = Some(lane);
@@ -242,6 +246,7 @@ impl AsyncCalls {
             Choice::HandOver => match self.pool.take() {
                 Some(job) => Decision::HandOver(job),
                 // The jobs of packets that continue soon are still out.
+                None if !is_behind && !call.needs_room() => Decision::Inline,
                 None => Decision::AtOnce(self.job()),
             },
             Choice::Wait => {
@@ -355,6 +360,7 @@ impl AsyncCalls {
             lane.flush();
             lane.complete(&mut self.executed);
             let mut executed = std::mem::take(&mut self.executed);
+            executed.iter().for_each(|job| job.prefetch());
             executed.drain(..).for_each(|job| self.completed(job));
             self.executed = executed;
         }
@@ -389,28 +395,31 @@ impl AsyncCalls {
     pub fn take_ready(&mut self, taken: &mut Vec<Box<Job>>) {
         let Some(first) = self.ready.first() else { return };
         let (point, is_egress) = (first.context.point(), first.is_egress);
-        let mut rest = Vec::with_capacity(self.ready.len());
-        for job in self.ready.drain(..) {
-            let fits = job.context.point() == point && job.is_egress == is_egress && rest.is_empty();
-            match fits && taken.len() < VECTOR {
-                true => taken.push(job),
-                false => rest.push(job),
-            }
-        }
-        self.ready = rest;
+        let fits = |job: &Box<Job>| job.context.point() == point && job.is_egress == is_egress;
+        let count = self.ready.iter().take(VECTOR).take_while(|job| fits(job)).count();
+        taken.extend(self.ready.drain(..count));
     }
 
     /// A packet continues in a slot.
     pub fn resume(&mut self, slot: usize, job: &mut Job) {
         let begun = &mut self.begun[slot];
-        std::mem::swap(&mut begun.words, &mut job.words);
-        begun.outcome = job.outcome;
+        begun.outcome = job.swap_words(&mut begun.words);
     }
 
     /// A packet that was to continue in a slot does not yet.
     pub fn put_back(&mut self, slot: usize, mut job: Box<Job>) {
         self.resume(slot, &mut job);
         self.ready.insert(0, job);
+    }
+
+    /// An empty list of jobs, with memory.
+    pub fn take_scratch(&mut self) -> Vec<Box<Job>> {
+        std::mem::take(&mut self.scratch)
+    }
+
+    /// The list is used again.
+    pub fn keep_scratch(&mut self, jobs: Vec<Box<Job>>) {
+        self.scratch = jobs;
     }
 
     /// The packets of these jobs have continued.
