@@ -15,7 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::switch::{Output, Switch};
+use crate::switch::{Context, Output, Switch};
 use counts::Counted;
 use leaving::Vector;
 pub(crate) use onward::Passage;
@@ -405,7 +405,11 @@ impl Switch {
     pub(crate) fn leave_at_once(&mut self) {
         if self.queues.total() > 0 && self.queues.is_unlimited() {
             let before = self.egress_runs;
-            self.ready = self.drain();
+            // Compiled code runs, so that packets that wait for externs cannot continue now.
+            self.ready = self.empty_queues(&mut Context {
+                choices: &mut Defaults,
+                tracer: &mut NoTrace,
+            });
             self.work_of_driver(self.egress_runs - before);
         }
     }

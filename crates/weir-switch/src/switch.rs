@@ -395,9 +395,8 @@ impl Switch {
 
     /// As [`Switch::advance`], with choices made and events heard by others.
     pub fn advance_with(&mut self, now_ns: u64, choices: &mut dyn Choices, tracer: &mut dyn Tracer) -> Vec<Output> {
-        let mut out = std::mem::take(&mut self.ready);
         self.resume_waiting();
-        out.append(&mut self.ready);
+        let mut out = std::mem::take(&mut self.ready);
         let mut context = Context { choices, tracer };
         let mut left = self.generation_limit;
         loop {
@@ -414,12 +413,20 @@ impl Switch {
         out
     }
 
+    /// Takes outputs back, so that their memory is used again.
+    pub fn recycle(&mut self, mut outputs: Vec<Output>) {
+        self.onward.recycle(outputs.drain(..));
+        if self.ready.capacity() < outputs.capacity() && self.ready.is_empty() {
+            self.ready = outputs;
+        }
+    }
+
     /// Tells the switch what time it is, unless something leaves or is generated until then: false,
     /// and nothing has changed.
     #[inline]
     pub fn pass_time(&mut self, now_ns: u64) -> bool {
         let is_quiet =
-            self.ready.is_empty() && !self.async_calls.poll() && self.next_departure().is_none_or(|t| t > now_ns);
+            self.ready.is_empty() && !self.async_calls.poll() && self.next_timed().is_none_or(|t| t > now_ns);
         if is_quiet {
             self.now_ns = self.now_ns.max(now_ns);
         }
@@ -434,6 +441,12 @@ impl Switch {
         if self.async_calls.waiting() > 0 {
             return Some(self.now_ns);
         }
+        self.next_timed()
+    }
+
+    /// The same, of queues and generators.
+    #[inline]
+    fn next_timed(&self) -> Option<u64> {
         let generated = self.next_generated().filter(|_| self.generation_limit > 0);
         match (self.queues.next_departure(), generated) {
             (Some(departure), Some(generated)) => Some(departure.min(generated)),
@@ -524,6 +537,11 @@ impl Switch {
 
     fn advance_all(&mut self, context: &mut Context<'_>) -> Vec<Output> {
         self.settle_externs();
+        self.empty_queues(context)
+    }
+
+    /// Gives what leaves until all queues are empty. Packets that wait for externs still do.
+    pub(crate) fn empty_queues(&mut self, context: &mut Context<'_>) -> Vec<Output> {
         let mut out = std::mem::take(&mut self.ready);
         while self.queues.next_departure().is_some() {
             self.step(&mut out, context);

@@ -167,7 +167,8 @@ impl AsyncCalls {
     pub fn attach(&mut self, lane: Port<Box<Job>>, threads: Option<Arc<Lane<Box<Job>>>>, options: ExternOptions) {
         self.threads = threads;
         self.options = options;
-        self.pool = Pool::new(options.depth, Job::default);
+        // Those of a vector continue while the lane is full again.
+        self.pool = Pool::new(options.depth + VECTOR, Job::default);
         self.sequencer = Sequencer::new(Order::PerKey, TICKETS * options.depth + VECTOR);
         self.sites.iter_mut().for_each(|site| site.set_full(options.full));
         self.lane = Some(lane);
@@ -262,6 +263,7 @@ impl AsyncCalls {
             Choice::HandOver => match self.pool.take() {
                 Some(job) => Decision::HandOver(job),
                 // The jobs of packets that continue soon are still out.
+                None if !is_behind && !call.needs_room() => Decision::Inline,
                 None => Decision::AtOnce(self.job()),
             },
             Choice::Wait => {
@@ -403,6 +405,7 @@ impl AsyncCalls {
             lane.flush();
             lane.complete(&mut self.executed);
             let mut executed = std::mem::take(&mut self.executed);
+            executed.iter().for_each(|job| job.prefetch());
             executed.drain(..).for_each(|job| self.completed(job));
             self.executed = executed;
         }
@@ -456,8 +459,7 @@ impl AsyncCalls {
     /// A packet continues in a slot.
     pub fn resume(&mut self, slot: usize, job: &mut Job) {
         let begun = &mut self.begun[slot];
-        std::mem::swap(&mut begun.words, &mut job.words);
-        begun.outcome = job.outcome;
+        begun.outcome = job.swap_words(&mut begun.words);
     }
 
     /// A packet that was to continue in a slot does not yet.

@@ -379,6 +379,32 @@ fn bench_sweeps_and_plots() {
     assert_eq!(value["points"][0]["report"]["workers"]["workers"], 1);
 }
 
+/// The figures mean nothing at debug speed, but every mode forwards, and plots are written.
+#[test]
+fn bench_measures_packets_that_wait_for_externs() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().to_str().unwrap();
+    let quick = ["bench", "async", "--seconds", "0.001", "--runs", "1"];
+    let figures = ["--figure", "overhead", "--figure", "4", "--json", "--svg", svg];
+    let value = json(&weir(&[&quick[..], &figures[..]].concat()));
+    let overhead = value["overhead"].as_array().unwrap();
+    assert_eq!(overhead.len(), 2);
+    assert!(
+        overhead
+            .iter()
+            .all(|row| row["coroutine_alone_cycles"].as_f64().unwrap() > 0.0)
+    );
+    let points = value["figure4"].as_array().unwrap();
+    assert_eq!(points.len(), 9 * 4);
+    for mode in points.iter().flat_map(|point| point["modes"].as_array().unwrap()) {
+        assert!(mode["mpps"].as_f64().unwrap() > 0.0, "{mode}");
+    }
+    assert!(folder.path().join("figure4.svg").exists());
+}
+
 #[test]
 fn bench_says_what_would_be_right() {
     let (router, l2) = (bundled("ipv4_router"), bundled("l2_switch"));

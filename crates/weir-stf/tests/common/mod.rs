@@ -33,6 +33,7 @@ pub fn compile(folder: &Path, name: &str) -> Program {
 
 /// Runs the test of a program on it as it is, with all passes, and as machine code of both, for one
 /// packet and for eight.
+#[allow(dead_code, reason = "not every test uses it")]
 pub fn check(folder: &Path, name: &str) {
     let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).expect("a test beside the program");
     let program = compile(folder, name);

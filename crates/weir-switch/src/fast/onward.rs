@@ -14,6 +14,8 @@ use weir_jit::{TAILROOM, VECTOR};
 
 /// Memory of packets that is kept for others.
 const SPARE: usize = 4 * VECTOR;
+/// The longest memory of outputs that is kept, in bytes.
+const LONGEST_SPARE: usize = 16 * 1024;
 
 /// Where a packet is from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub(crate) struct Onward {
     waits: Vec<u32>,
     leaving: Vec<(usize, Output)>,
     spare: Vec<Vec<u8>>,
+    /// Memory of outputs that were given back.
+    sent: Vec<Vec<u8>>,
 }
 
 impl Onward {
@@ -185,11 +189,29 @@ impl Onward {
     }
 
     fn send(&mut self, port: u32, bytes: &[u8], passage: &Passage) {
-        let output = Output {
-            port,
-            bytes: bytes.to_vec(),
-            time_ns: passage.time_ns,
-        };
+        let output = self.output(port, bytes, passage);
         self.leaving.push((passage.of, output));
+    }
+
+    /// What a port sends.
+    #[inline]
+    pub(crate) fn output(&mut self, port: u32, bytes: &[u8], passage: &Passage) -> Output {
+        let mut memory = self.sent.pop().unwrap_or_default();
+        memory.extend_from_slice(bytes);
+        Output {
+            port,
+            bytes: memory,
+            time_ns: passage.time_ns,
+        }
+    }
+
+    /// Memory for further outputs.
+    pub(crate) fn recycle(&mut self, outputs: impl Iterator<Item = Output>) {
+        for mut output in outputs {
+            if self.sent.len() < SPARE && output.bytes.capacity() <= LONGEST_SPARE {
+                output.bytes.clear();
+                self.sent.push(output.bytes);
+            }
+        }
     }
 }

@@ -1,17 +1,40 @@
 //! Continues packets that waited for an extern, a vector at a time.
 
 use super::FastPath;
+use super::host::Slots;
 use super::onward::Passage;
 use super::onward::running::Known;
-use super::stage::{Given, Ran, Served};
+use super::stage::{Given, Lent, Ran, Served, Stage};
 use crate::switch::Switch;
 use crate::waiting::{CallReport, ExternCounts, ExternOptions, Job};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_arch::{DropReason, FusedExit, Handling};
-use weir_jit::{Frame, VECTOR, cycles};
+use weir_jit::{Frame, SavedContext, SimdKernel, VECTOR, cycles};
 use weir_lanes::{Lane, Port};
+
+/// [`Stage::resume`] with whatever the processor has.
+struct ResumedVector<'a, 'f, 'c> {
+    stage: &'a mut Stage,
+    lent: Lent<'a>,
+    given: &'a Given<'a>,
+    served: Served<'a>,
+    frames: &'a mut [Frame<'f>],
+    contexts: &'a [&'c SavedContext],
+    begun: u64,
+}
+
+impl SimdKernel for ResumedVector<'_, '_, '_> {
+    type Result = Ran;
+
+    #[inline(always)]
+    fn run(self) -> Ran {
+        let contexts = self.contexts.iter().copied();
+        self.stage
+            .resume(self.lent, self.given, self.served, self.frames, contexts, self.begun)
+    }
+}
 
 impl Switch {
     /// Continues all packets whose calls are done. What they send is ready after that.
@@ -37,9 +60,11 @@ impl Switch {
             self.run_onward(&mut fast);
             self.forget_onward();
             self.close_onward();
-            let mut ready = std::mem::take(&mut self.ready);
-            self.take_leaving(&mut ready);
-            self.ready = ready;
+            if self.has_onward() {
+                let mut ready = std::mem::take(&mut self.ready);
+                self.take_leaving(&mut ready);
+                self.ready = ready;
+            }
         }
         self.fast = Some(fast);
     }
@@ -55,7 +80,7 @@ impl Switch {
     }
 
     fn resume_jobs(&mut self, fast: &mut FastPath, at_once: bool, mut jobs: Vec<Box<Job>>) {
-        let count = self.resume_vector(fast, &mut jobs);
+        let count = self.resume_vector(fast, at_once, &mut jobs);
         // A serial pipeline may have run some of them only.
         for slot in (count..jobs.len()).rev() {
             if let Some(job) = jobs.pop() {
@@ -66,8 +91,9 @@ impl Switch {
         self.async_calls.taken = jobs;
     }
 
-    /// Continues packets of one suspension point; gives how many.
-    fn resume_vector(&mut self, fast: &mut FastPath, jobs: &mut [Box<Job>]) -> usize {
+    /// Continues packets of one suspension point; gives how many. `at_once`: what they send takes
+    /// the place of the packet in its vector.
+    fn resume_vector(&mut self, fast: &mut FastPath, at_once: bool, jobs: &mut [Box<Job>]) -> usize {
         let is_egress = jobs.first().is_some_and(|job| job.is_egress);
         let (whole, egress, lent) = fast.parts();
         let stage = match (is_egress, egress) {
@@ -94,7 +120,8 @@ impl Switch {
             }
             self.async_calls.resume(slot, job);
         }
-        let (mut frames, mut contexts) = (SmallVec::<[Frame<'_>; VECTOR]>::new(), Vec::with_capacity(jobs.len()));
+        let mut frames = SmallVec::<[Frame<'_>; VECTOR]>::new();
+        let mut contexts = SmallVec::<[&SavedContext; VECTOR]>::new();
         for job in jobs.iter_mut() {
             let (memory, offset, length, context) = job.parts();
             let Some(frame) = Frame::new(memory, offset, length) else {
@@ -103,8 +130,7 @@ impl Switch {
             frames.push(frame);
             contexts.push(context);
         }
-        self.async_calls
-            .measure_resumption(cycles().wrapping_sub(started), frames.len());
+        let loading = cycles().wrapping_sub(started);
         let arch = Arc::clone(&self.arch);
         let given = Given {
             now_ns: self.now_ns,
@@ -120,22 +146,74 @@ impl Switch {
             state: &mut self.state,
             async_calls: &mut self.async_calls,
         };
-        let contexts = contexts.into_iter();
-        let ran: Ran = stage.resume(lent, &given, served, &mut frames, contexts, begun);
+        let ran = weir_jit::dispatch_simd(ResumedVector {
+            lent,
+            given: &given,
+            served,
+            frames: &mut frames,
+            contexts: &contexts,
+            begun,
+            stage,
+        });
+        let ran_at = cycles();
         // Drops of packets that are at ingress for the first time are counted with their vector.
-        for (slot, _) in passages
-            .iter()
-            .enumerate()
-            .take(ran.count)
-            .filter(|(_, p)| !p.is_again && !is_egress)
-        {
-            for (_, exit) in stage.exits_of(slot).collect::<SmallVec<[_; 1]>>() {
-                if let FusedExit::Drop(reason) = exit {
-                    self.stats.dropped(reason, None);
-                }
+        let first = passages.iter().enumerate().take(ran.count);
+        let first = first.filter(|(_, passage)| !passage.is_again && !is_egress);
+        let first = first.fold(0u64, |mask, (slot, _)| mask | 1 << slot);
+        for (exit, left) in stage.fused.exits.iter().zip(stage.machine.exit_masks()) {
+            if let FusedExit::Drop(reason) = exit
+                && left & first != 0
+            {
+                self.stats.dropped_many(*reason, (left & first).count_ones().into());
             }
         }
-        self.leave_all(stage, &mut frames, &known, &passages, ran, is_egress)
+        let plain = match at_once || is_egress {
+            true => None,
+            false => self.leave_plainly(stage, &frames, &passages, &ran),
+        };
+        let count = match plain {
+            Some(count) => count,
+            None => self.leave_all(stage, &mut frames, &known, &passages, ran, is_egress),
+        };
+        // Running them is work that is there without waiting, too.
+        let leaving = cycles().wrapping_sub(ran_at);
+        self.async_calls.measure_resumption(loading + leaving, count);
+        count
+    }
+
+    /// Of packets that are sent, dropped or waiting again, and nothing else: what leaves is ready,
+    /// in their order. Gives how many there were, or `None`: nothing has changed.
+    fn leave_plainly(&mut self, stage: &Stage, frames: &[Frame<'_>], passages: &[Passage], ran: &Ran) -> Option<usize> {
+        let (mut sent, mut ports, mut dropped) = (0, None, 0);
+        for (exit, left) in stage.fused.exits.iter().zip(stage.machine.exit_masks()) {
+            match exit {
+                _ if *left == 0 => {}
+                FusedExit::Transmit(var) if sent == 0 => (sent, ports) = (*left, Some(stage.machine.row(*var))),
+                FusedExit::Drop(_) => dropped |= *left,
+                _ => return None,
+            }
+        }
+        let is_plain = sent & dropped == 0
+            && ran.full == 0
+            && ran.logged.is_empty()
+            && self.loopback.is_empty()
+            && passages[..ran.count].iter().all(|passage| !passage.is_again);
+        if !is_plain {
+            return None;
+        }
+        let ports = ports.unwrap_or_default();
+        let lengths = stage.machine.lengths();
+        let (mut to, mut bytes) = (SmallVec::<[u64; VECTOR]>::new(), SmallVec::<[u64; VECTOR]>::new());
+        for slot in Slots(sent) {
+            to.push(ports[slot]);
+            bytes.push(lengths[slot]);
+            let output = self
+                .onward
+                .output(ports[slot] as u32, frames[slot].bytes(), &passages[slot]);
+            self.ready.push(output);
+        }
+        self.stats.sent_all(&to, &bytes);
+        Some(ran.count)
     }
 
     /// Executes `@async` calls of externs by a lane from now on, as far as the options say. Packets

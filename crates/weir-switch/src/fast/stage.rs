@@ -176,6 +176,7 @@ impl Stage {
     /// Continues packets that waited for an extern, with the contexts that they had then.
     /// `begun`: those of whom the architecture keeps something, in [`Stage::packets`].
     /// [`Stage::lengths`] must be those that were received.
+    #[inline(always)]
     pub(super) fn resume<'c>(
         &mut self,
         lent: Lent<'_>,

@@ -7,26 +7,36 @@ use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, CompletionOrder, Execution};
 use weir_jit::{SavedContext, TAILROOM};
 use weir_lanes::{Service, Ticket};
+use weir_table::memory::prefetch_bytes;
 
 /// Bytes of packets for which memory is there from the start.
 const ROOM: usize = 2048;
 /// The longest packet that an extern may make, in bytes.
 const MAX_PACKET: usize = 65_535;
 
+/// A call with its arguments: all that the lane reads and writes of a job. It is a cache line of
+/// its own, the only one that goes to the lane's core and back.
+#[derive(Default)]
+#[repr(align(64))]
+struct Call {
+    bound: Option<Arc<BoundCall>>,
+    words: Vec<u64>,
+    /// The packet, with room before and behind it.
+    memory: Box<[u8]>,
+    offset: u32,
+    length: u32,
+    /// Bytes before the payload.
+    consumed: u32,
+    outcome: Outcome,
+    is_executed: bool,
+}
+
+const _: () = assert!(size_of::<Call>() == 64, "a call is a cache line");
+
 /// A packet that waits for an extern.
 #[derive(Default)]
 pub struct Job {
-    call: Option<Arc<BoundCall>>,
-    /// The call's words.
-    pub(super) words: Vec<u64>,
-    pub(super) outcome: Outcome,
-    /// The packet, with room before and behind it.
-    memory: Vec<u8>,
-    offset: usize,
-    length: usize,
-    /// Bytes before the payload.
-    consumed: usize,
-    is_executed: bool,
+    call: Call,
     pub(crate) context: SavedContext,
     pub(super) ticket: Option<Ticket>,
     pub(super) is_at_once: bool,
@@ -43,28 +53,29 @@ pub struct Job {
 
 impl Job {
     /// For a call with these words of its arguments, whose payload begins at byte `consumed`.
-    pub(super) fn begin(&mut self, call: &Arc<BoundCall>, consumed: usize, words: &[u64], is_at_once: bool) {
+    pub(super) fn begin(&mut self, bound: &Arc<BoundCall>, consumed: usize, words: &[u64], is_at_once: bool) {
+        let call = &mut self.call;
         // Counting references costs more than the comparison.
-        if !self.call.as_ref().is_some_and(|known| Arc::ptr_eq(known, call)) {
-            self.call = Some(Arc::clone(call));
+        if !call.bound.as_ref().is_some_and(|known| Arc::ptr_eq(known, bound)) {
+            call.bound = Some(Arc::clone(bound));
         }
-        self.words.clear();
-        self.words.extend_from_slice(words);
-        self.words.resize(call.signature.words(), 0);
-        self.consumed = consumed;
-        self.outcome = Outcome::Continue;
-        self.is_executed = false;
+        call.words.clear();
+        call.words.extend_from_slice(words);
+        call.words.resize(bound.signature.words(), 0);
+        call.consumed = consumed as u32;
+        call.outcome = Outcome::Continue;
+        call.is_executed = false;
         self.is_at_once = is_at_once;
         self.ticket = None;
     }
 
     /// The number of its call among those of the program.
     pub(super) fn call_number(&self) -> Option<usize> {
-        self.call.as_ref().map(|call| call.number)
+        self.call.bound.as_ref().map(|bound| bound.number)
     }
 
     pub(super) fn order(&self) -> CompletionOrder {
-        match self.call.as_ref().map(|call| call.execution) {
+        match self.call.bound.as_ref().map(|bound| bound.execution) {
             Some(Execution::Async(AsyncCall { order, .. })) => order,
             Some(Execution::Inline | Execution::Begin | Execution::Finish) | None => CompletionOrder::None,
         }
@@ -72,38 +83,60 @@ impl Job {
 
     /// Copies the packet.
     pub(super) fn take_packet(&mut self, packet: &[u8], headroom: usize) {
-        let growth = self.call.as_ref().map_or(0, |call| call.growth(packet.len()));
+        let call = &mut self.call;
+        let growth = call.bound.as_ref().map_or(0, |bound| bound.growth(packet.len()));
         let growth = growth.min(MAX_PACKET.saturating_sub(packet.len()));
         let needed = headroom + packet.len().max(ROOM) + growth + TAILROOM;
-        if self.memory.len() < needed {
-            self.memory.resize(needed, 0);
+        if call.memory.len() < needed {
+            call.memory = vec![0; needed].into_boxed_slice();
         }
-        self.memory[headroom..headroom + packet.len()].copy_from_slice(packet);
-        (self.offset, self.length) = (headroom, packet.len());
+        call.memory[headroom..headroom + packet.len()].copy_from_slice(packet);
+        (call.offset, call.length) = (headroom as u32, packet.len() as u32);
     }
 
     /// The packet's bytes.
     pub(super) fn packet(&self) -> &[u8] {
-        &self.memory[self.offset..self.offset + self.length]
+        let start = self.call.offset as usize;
+        &self.call.memory[start..start + self.call.length as usize]
     }
 
     /// The memory that the packet lies in, its offset there and its length; and its context.
     pub(crate) fn parts(&mut self) -> (&mut [u8], usize, usize, &SavedContext) {
-        (&mut self.memory, self.offset, self.length, &self.context)
+        let call = &mut self.call;
+        (
+            &mut call.memory,
+            call.offset as usize,
+            call.length as usize,
+            &self.context,
+        )
+    }
+
+    /// Fetches what the lane has written.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch_bytes(std::ptr::from_ref(&self.call).cast(), size_of::<Call>());
+    }
+
+    /// Exchanges the words, and gives the outcome.
+    #[inline]
+    pub(super) fn swap_words(&mut self, words: &mut Vec<u64>) -> Outcome {
+        std::mem::swap(words, &mut self.call.words);
+        self.call.outcome
     }
 
     /// Executes the call.
     pub(super) fn execute(&mut self) {
-        if let Some(call) = &self.call {
-            let end = self.offset + self.length;
-            let start = (self.offset + self.consumed).min(end);
-            let limit = self.memory.len() - TAILROOM;
-            let memory = &mut self.memory[..limit.max(end)];
-            let (outcome, end) = call.execute_in(&mut self.words, memory, start, end);
-            self.outcome = outcome;
-            self.length = end - self.offset;
+        let call = &mut self.call;
+        if let Some(bound) = &call.bound {
+            let end = (call.offset + call.length) as usize;
+            let start = ((call.offset + call.consumed) as usize).min(end);
+            let limit = call.memory.len() - TAILROOM;
+            let memory = &mut call.memory[..limit.max(end)];
+            let (outcome, end) = bound.execute_in(&mut call.words, memory, start, end);
+            call.outcome = outcome;
+            call.length = end as u32 - call.offset;
         }
-        self.is_executed = true;
+        call.is_executed = true;
     }
 }
 
@@ -117,6 +150,6 @@ impl Service<Box<Job>> for JobService {
     }
 
     fn is_finished(&self, job: &Box<Job>) -> bool {
-        job.is_executed
+        job.call.is_executed
     }
 }

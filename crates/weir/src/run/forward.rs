@@ -175,7 +175,8 @@ impl Forwarder {
                 *place = frame.offset_and_length();
             }
         }
-        let mut copies = self.switch.advance(now).into_iter();
+        let out = self.switch.advance(now);
+        let mut copies = out.iter();
         for (slot, index) in indices.iter().map(|i| usize::from(*i)).enumerate() {
             match verdicts[slot] {
                 Verdict::Transmit(port) => {
@@ -186,15 +187,16 @@ impl Forwarder {
                 }
                 Verdict::Copies(count) => {
                     for output in copies.by_ref().take(count as usize) {
-                        self.emit(&output);
+                        self.emit(output);
                     }
                 }
                 Verdict::Gone => {}
             }
         }
         for output in copies {
-            self.emit(&output);
+            self.emit(output);
         }
+        self.switch.recycle(out);
         frames.clear();
         self.take_digests();
     }
@@ -257,7 +259,9 @@ impl Forwarder {
         }
         let out = self.switch.advance(now);
         out.iter().for_each(|output| self.emit(output));
-        !out.is_empty()
+        let is_any = !out.is_empty();
+        self.switch.recycle(out);
+        is_any
     }
 
     /// Waits until no packet waits for an extern any more, and sends them.

@@ -455,9 +455,8 @@ impl Switch {
                 }
             }
             self.now_ns = now_ns.max(self.now_ns);
-            let ready = self.ready.split_off(before);
-            let of = passage.of;
-            self.onward.leaving.extend(ready.into_iter().map(|output| (of, output)));
+            let ready = self.ready.drain(before..);
+            self.onward.leaving.extend(ready.map(|output| (passage.of, output)));
         }
         count
     }

@@ -262,7 +262,7 @@ impl Rig {
     /// was taken in or lost.
     fn drive(&mut self, duration: Duration, arrived: impl Fn(Duration, u64) -> u64) -> Flow {
         let change = self.packets.change();
-        let (ports, mut frames) = self.packets.frames();
+        let (mut ports, mut frames) = self.packets.frames();
         let (before, waiting) = (self.switch.extern_counts(), self.switch.waiting_for_externs() as u64);
         let mut flow = Flow::default();
         let (start, mut at, mut vectors) = (Instant::now(), 0, 0);
@@ -289,12 +289,13 @@ impl Rig {
             if !self.switch.pass_time(now_ns) {
                 let out = self.switch.advance(now_ns);
                 std::hint::black_box(&out);
+                self.switch.recycle(out);
             }
             if at == frames.len() {
                 at = 0;
                 if change {
                     drop(frames);
-                    (_, frames) = self.packets.frames();
+                    (ports, frames) = self.packets.frames();
                 }
             }
             vectors += 1;
@@ -339,6 +340,7 @@ impl Rig {
             if !self.switch.pass_time(now_ns) {
                 let out = self.switch.advance(now_ns);
                 std::hint::black_box(&out);
+                self.switch.recycle(out);
             }
             took += cycles().wrapping_sub(start);
             if number % CHECKED as usize == 0 {
