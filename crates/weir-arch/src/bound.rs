@@ -7,6 +7,7 @@
 use crate::error::{LoadError, place};
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use weir_extern_api::{
     Call as ExternCall, Extern, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry, Signature,
@@ -339,13 +340,19 @@ impl BoundCall {
         (outcome, call.into_payload().map_or(end, |payload| payload.range().end))
     }
 
-    /// Executes it with these words ([`Signature`]) and this payload, which keeps its length.
+    /// As [`BoundCall::execute_in`], on the packet's own thread: an extern that panics drops the
+    /// packet.
+    #[must_use]
+    pub fn execute_at_once(&self, words: &mut [u64], memory: &mut [u8], start: usize, end: usize) -> (Outcome, usize) {
+        let execute = AssertUnwindSafe(|| self.execute_in(words, memory, start, end));
+        catch_unwind(execute).unwrap_or((Outcome::Drop, end))
+    }
+
+    /// As [`BoundCall::execute_at_once`], with a payload that keeps its length.
     #[must_use]
     pub fn execute(&self, words: &mut [u64], payload: &mut [u8]) -> Outcome {
         let length = payload.len();
-        let payload = self.signature.payload().and_then(|_| Payload::new(payload, 0, length));
-        self.function
-            .call(&mut ExternCall::new(&self.signature, words, payload))
+        self.execute_at_once(words, payload, 0, length).0
     }
 
     /// Executes it for the interpreter.
@@ -397,10 +404,7 @@ impl BoundCall {
             let room = self.function.growth(end - start).min(MAX_PACKET.saturating_sub(end));
             memory.resize(end + room, 0);
         }
-        let payload = Payload::new(&mut memory, start, end);
-        let mut call = ExternCall::new(&self.signature, words, payload);
-        let outcome = self.function.call(&mut call);
-        let end = call.into_payload().map_or(end, |payload| payload.range().end);
+        let (outcome, end) = self.execute_at_once(words, &mut memory, start, end);
         memory.truncate(end);
         if packet.cursor.is_multiple_of(8) {
             packet.bytes = memory;

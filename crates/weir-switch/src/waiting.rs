@@ -18,7 +18,7 @@ pub use job::{Job, JobService};
 use crate::fast::Passage;
 use choice::Site;
 use flow::flow_of;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use weir_arch::{BoundCall, BoundExterns, FusedPacket, Handling};
 use weir_extern_api::Outcome;
@@ -86,7 +86,9 @@ struct Begun {
 /// The calls of externs of one switch.
 pub(crate) struct AsyncCalls {
     options: ExternOptions,
-    lane: Option<Port<Box<Job>>>,
+    /// A mutex only so that a switch may be shared: nothing locks it.
+    lane: Mutex<Option<Port<Box<Job>>>>,
+    has_lane: bool,
     /// The threads behind the port: they end with the last switch that has them.
     threads: Option<Arc<Lane<Box<Job>>>>,
     pool: Pool<Job>,
@@ -144,7 +146,8 @@ impl AsyncCalls {
     fn with_sites(sites: Vec<Site>, slots: usize) -> Self {
         AsyncCalls {
             options: ExternOptions::default(),
-            lane: None,
+            lane: Mutex::new(None),
+            has_lane: false,
             threads: None,
             // Packets wait without a lane, too: for room behind them.
             pool: Pool::new(slots, Job::default),
@@ -171,7 +174,8 @@ impl AsyncCalls {
         self.pool = Pool::new(options.depth + VECTOR, Job::default);
         self.sequencer = Sequencer::new(Order::PerKey, TICKETS * options.depth + VECTOR);
         self.sites.iter_mut().for_each(|site| site.set_full(options.full));
-        self.lane = Some(lane);
+        self.lane = Mutex::new(Some(lane));
+        self.has_lane = true;
     }
 
     /// Whether any call is marked `@async`.
@@ -197,7 +201,7 @@ impl AsyncCalls {
     pub fn reports(&self) -> impl Iterator<Item = CallReport> + '_ {
         self.sites
             .iter()
-            .map(|site| site.report(self.options.mode, self.lane.is_some()))
+            .map(|site| site.report(self.options.mode, self.has_lane))
     }
 
     /// Begins a call of a slot, whose payload is the packet from byte `consumed` on. True: the
@@ -246,7 +250,7 @@ impl AsyncCalls {
         };
         let is_behind = order != CompletionOrder::None && self.has_earlier();
         let is_blocked = order != CompletionOrder::None && self.sequencer.outstanding() >= self.tickets();
-        let choice = match &self.lane {
+        let choice = match port(&mut self.lane) {
             None => Choice::Inline,
             Some(lane) => {
                 let site = &mut self.sites[call.number];
@@ -267,11 +271,7 @@ impl AsyncCalls {
                 None => Decision::AtOnce(self.job()),
             },
             Choice::Wait => {
-                while self
-                    .lane
-                    .as_ref()
-                    .is_some_and(|lane| !lane.has_room() && !lane.is_closed())
-                {
+                while port(&mut self.lane).is_some_and(|lane| !lane.has_room() && !lane.is_closed()) {
                     self.poll();
                     self.check(Instant::now());
                     std::thread::yield_now();
@@ -327,7 +327,7 @@ impl AsyncCalls {
             self.waiting += 1;
             self.submit(job);
         }
-        if let Some(lane) = &mut self.lane {
+        if let Some(lane) = port(&mut self.lane) {
             lane.flush();
         }
         let took = cycles().wrapping_sub(started) as f64 / f64::from(suspended.slots().count_ones());
@@ -354,15 +354,16 @@ impl AsyncCalls {
             CompletionOrder::Port => job.passage.came.into(),
             CompletionOrder::Flow => flow_of(job.packet()),
         };
-        let route = self.lane.as_ref().map_or(0, |lane| lane.thread_for(key) as u32);
+        let route = port(&mut self.lane).map_or(0, |lane| lane.thread_for(key) as u32);
         if order != CompletionOrder::None && (!job.is_at_once || self.has_earlier()) {
             job.ticket = self.ticket(key, route);
         }
-        let refused = match (&mut self.lane, job.is_at_once) {
+        let refused = match (port(&mut self.lane), job.is_at_once) {
             (Some(lane), false) => lane.submit(job, key).err(),
             (_, true) | (None, _) => Some(job),
         };
         if let Some(mut job) = refused {
+            job.is_at_once = true;
             job.execute();
             match job.ticket {
                 None => self.at_once.push(job),
@@ -399,7 +400,7 @@ impl AsyncCalls {
 
     /// Collects what the lane has executed. True: there are packets that can continue.
     pub fn poll(&mut self) -> bool {
-        if let Some(lane) = &mut self.lane
+        if let Some(lane) = port(&mut self.lane)
             && lane.in_flight() > 0
         {
             lane.flush();
@@ -419,7 +420,7 @@ impl AsyncCalls {
 
     /// Looks for threads of the lane that have stopped.
     pub fn check(&mut self, now: Instant) {
-        let Some(lane) = &mut self.lane else { return };
+        let Some(lane) = port(&mut self.lane) else { return };
         let lost = lane.check(now);
         if lost.is_empty() {
             return;
@@ -477,6 +478,11 @@ impl AsyncCalls {
         self.counts.resumed += jobs.len() as u64;
         jobs.drain(..).for_each(|job| self.pool.put(job));
     }
+}
+
+/// The port to the lane, if there is one.
+fn port(lane: &mut Mutex<Option<Port<Box<Job>>>>) -> Option<&mut Port<Box<Job>>> {
+    lane.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut()
 }
 
 /// What is known of the packets of a vector that some of them take along.

@@ -1,7 +1,7 @@
 //! Annotations, control-plane names and control-plane types.
 
 use super::Lowerer;
-use crate::check::{Const, DefKind};
+use crate::check::{Const, DefKind, FunctionKind};
 use crate::types::{DefId, Ty, TyKind};
 use weir_ir::target::IgnoredAnnotation;
 use weir_ir::{
@@ -64,6 +64,17 @@ fn body_text(tokens: &[ast::AnnotationToken]) -> String {
 impl Lowerer<'_, '_> {
     /// Warns of annotations that mean something on the real target and nothing here.
     pub(super) fn warn_of_ignored_annotations(&mut self) {
+        let is_extern = |kind: &DefKind<'_>| match kind {
+            DefKind::Function(signature) => {
+                matches!(signature.kind, FunctionKind::Extern | FunctionKind::Method { .. })
+            }
+            _ => false,
+        };
+        let others = self.checked.defs.iter().filter(|d| !is_extern(&d.kind));
+        let misplaced: Vec<_> = others
+            .flat_map(|d| d.annotations.iter().chain(annotations_within(&d.kind)))
+            .collect();
+        self.refuse_execution(misplaced);
         let defs = self.checked.defs.iter();
         let mut found: Vec<&ast::Annotation> = defs
             .flat_map(|d| d.annotations.iter().chain(annotations_within(&d.kind)))

@@ -47,6 +47,21 @@ impl<'a> Lowerer<'a, '_> {
         }
     }
 
+    /// Refuses `@async` and `@sync` where they have no meaning.
+    pub(super) fn refuse_execution<'t>(&mut self, annotations: impl IntoIterator<Item = &'t ast::Annotation>) {
+        let mut spans: Vec<_> = annotations
+            .into_iter()
+            .filter(|a| is_execution(a))
+            .map(|a| (a.span, a.name.name.clone()))
+            .collect();
+        spans.sort_by_key(|(span, _)| span.lo);
+        spans.dedup_by_key(|(span, _)| span.lo);
+        for (span, name) in spans {
+            let text = format!("@{name} stands at a block, or at the declaration of an extern function or method");
+            self.error("invalid", span, text);
+        }
+    }
+
     /// How a call of an extern with these annotations is executed. `has_payload`: it has a
     /// parameter for the payload.
     pub(super) fn execution(&mut self, declaration: &[ast::Annotation], has_payload: bool) -> Execution {

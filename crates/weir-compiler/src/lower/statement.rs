@@ -66,18 +66,25 @@ impl<'a> Lowerer<'a, '_> {
                 }
             }
             StatementKind::For {
+                annotations,
                 init,
                 condition,
                 update,
                 body,
-                ..
-            } => self.for_loop(init, condition, update, body),
+            } => {
+                self.refuse_execution(annotations);
+                self.for_loop(init, condition, update, body);
+            }
             StatementKind::ForIn {
+                annotations,
                 variable,
                 collection,
                 body,
                 ..
-            } => self.for_in(variable, collection, body),
+            } => {
+                self.refuse_execution(annotations);
+                self.for_in(variable, collection, body);
+            }
             StatementKind::Declaration(declaration) => self.local(declaration),
         }
     }

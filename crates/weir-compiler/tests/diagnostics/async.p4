@@ -26,6 +26,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
     action sets() { hdr.h.kind = 1; }
     action waits() { @async { busy_cycles(10); } }
     action calls() { busy_cycles(10); }
+    @async action annotated() { busy_cycles(11); } //~ error[invalid] @async stands at a block, or at the declaration of an extern function or method
     table t { key = { hdr.h.kind: exact; } actions = { sets; waits; calls; } default_action = sets(); }
     apply {
         t.apply();
@@ -48,6 +49,8 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) 
         @async(deparser="P") { busy_cycles(11); } //~ error[not-found] there is no deparser `P`
         @async(parser="D") { busy_cycles(12); } //~ error[not-found] there is no parser `D`
         @async(deparser="D") { lz4_compress(whole, length, status); } //~ error[unsupported] a deparser or parser around a call that accesses the payload is not supported: the payload begins behind the headers that were extracted
+        annotated();
+        @sync for (bit<8> i in 8w0 .. 3) { busy_cycles(13); } //~ error[invalid] @sync stands at a block, or at the declaration of an extern function or method
         wrong_order();
         k.wrong_full();
         k.wrong_sync();

@@ -126,13 +126,18 @@ impl Job {
 
     /// Executes the call.
     pub(super) fn execute(&mut self) {
+        let is_at_once = self.is_at_once;
         let call = &mut self.call;
         if let Some(bound) = &call.bound {
             let end = (call.offset + call.length) as usize;
             let start = ((call.offset + call.consumed) as usize).min(end);
             let limit = call.memory.len() - TAILROOM;
             let memory = &mut call.memory[..limit.max(end)];
-            let (outcome, end) = bound.execute_in(&mut call.words, memory, start, end);
+            // A lane has its own answer to panics.
+            let (outcome, end) = match is_at_once {
+                true => bound.execute_at_once(&mut call.words, memory, start, end),
+                false => bound.execute_in(&mut call.words, memory, start, end),
+            };
             call.outcome = outcome;
             call.length = end as u32 - call.offset;
         }
