@@ -41,9 +41,9 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 
 /// Offsets in the environment of a segment; see [`crate::run::Env`].
 pub(crate) mod env {
-    pub const PENDING: i32 = 0;
+    pub const POINT_MASKS: i32 = 0;
     pub const ARGUMENTS: i32 = 8;
-    pub const TALLIES: i32 = 16;
+    pub const TALLY_AREA: i32 = 16;
     pub const MEMBERS: i32 = 24;
     pub const ZEROS: i32 = 32;
     pub const CELLS: i32 = 40;
@@ -297,7 +297,7 @@ impl<'a> SegmentBuilder<'a, '_> {
 
     fn end_loop(&mut self, done: Block) {
         self.enter_sealed(done);
-        let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
+        let pending = self.b.ins().load(types::I64, flags(), self.env, env::POINT_MASKS);
         for (point, var) in self.masks.clone() {
             if let Some(var) = var {
                 let mask = self.b.use_var(var);
@@ -516,7 +516,7 @@ impl<'a> SegmentBuilder<'a, '_> {
                 self.b.def_var(var, new);
             }
             None => {
-                let pending = self.b.ins().load(types::I64, flags(), self.env, env::PENDING);
+                let pending = self.b.ins().load(types::I64, flags(), self.env, env::POINT_MASKS);
                 self.add_to_mask(pending, point, bit);
             }
         }

@@ -43,8 +43,8 @@ const MIN_UNDELAYED_SLICE_BYTES: usize = 256;
 pub(crate) struct ConnectionLimits {
     /// Connections at a time.
     pub max_connections: usize,
-    /// How long a peer may take for the TLS handshake and its first valid protocol, whatever bytes
-    /// it sends.
+    /// How long a peer may take for the TLS handshake and its first valid HTTP/2 preface, whatever
+    /// bytes it sends.
     pub handshake_timeout: Duration,
     /// How long a peer may send, or accept, nothing after that. Live peers answer pings.
     pub idle_timeout: Duration,
@@ -300,8 +300,8 @@ impl<I> Connection<I> {
     /// Ready when `bytes` may be written; `cannot_coalesce`: they cannot be combined with later
     /// ones.
     ///
-    /// After its preface the server writes only to peers that have sent valid protocol, so this
-    /// also confirms the peer's protocol.
+    /// After its preface the server writes only to peers that have sent valid HTTP/2 preface, so
+    /// this also confirms the peer's protocol.
     ///
     /// Each of several requests that arrived together wakes the connection when it is answered, and
     /// the runtime runs the connection before the next request. Every answer or two would cost a
@@ -316,7 +316,7 @@ impl<I> Connection<I> {
     ) -> Poll<io::Result<()>> {
         self.check_evicted(context)?;
         if self.has_sent_preface {
-            self.slot.peer.confirm_protocol();
+            self.slot.peer.confirm_http2();
         }
         match cannot_coalesce || bytes >= MIN_UNDELAYED_BYTES {
             true => Poll::Ready(Ok(())),
@@ -482,7 +482,7 @@ mod tests {
         let mut speaking = TcpStream::connect(address).await.expect("the kernel takes it");
         speaking.write_all(b"a").await.expect("is sent");
         let mut connection = next(&mut incoming).await;
-        connection.peer().confirm_protocol();
+        connection.peer().confirm_http2();
         assert_eq!(connection.read(&mut [0]).await.expect("has come"), 1);
         let read = connection.read(&mut [0]).await;
         assert_eq!(read.expect_err("nothing more").kind(), io::ErrorKind::TimedOut);
@@ -552,7 +552,7 @@ mod tests {
     }
 
     /// How long, up to five minutes, a peer stays connected that sends a byte every few seconds.
-    /// `answers`: the server accepts its bytes as valid protocol.
+    /// `answers`: the server accepts its bytes as valid HTTP/2 preface.
     async fn dripped(answers: bool) -> Duration {
         let (mut connection, mut dripping) = with_buffer(1024);
         let started = Instant::now();

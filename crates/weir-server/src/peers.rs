@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     activity: Mutex<Activity>,
     /// Whether the TLS handshake is finished, or there is none.
     has_handshake: AtomicBool,
-    /// Whether it has sent valid protocol.
+    /// Whether it has sent valid HTTP/2 preface.
     is_confirmed: AtomicBool,
     /// The charge of its messages to the server's budget.
     pub account: Account,
@@ -46,7 +46,7 @@ impl Peer {
 
     /// Counts a request until the result is dropped.
     pub fn busy(self: &Arc<Self>) -> Busy {
-        self.confirm_protocol();
+        self.confirm_http2();
         lock(&self.activity).requests += 1;
         Busy(Arc::clone(self))
     }
@@ -67,12 +67,12 @@ impl Peer {
         self.has_handshake.load(Ordering::Relaxed)
     }
 
-    /// Notes that it has sent valid protocol.
-    pub fn confirm_protocol(&self) {
+    /// Notes that it has sent valid HTTP/2 preface.
+    pub fn confirm_http2(&self) {
         self.is_confirmed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has sent valid protocol.
+    /// Whether it has sent valid HTTP/2 preface.
     pub fn is_confirmed(&self) -> bool {
         self.is_confirmed.load(Ordering::Relaxed)
     }

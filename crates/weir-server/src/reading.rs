@@ -86,15 +86,15 @@ pub(crate) fn cost_of_bytes(bytes: usize) -> usize {
 
 impl StepBudget {
     /// Entries that may be visited for each that may be found.
-    pub const VISITS_PER_ENTITY: usize = 16;
+    pub const VISITS_PER_ENTRY: usize = 16;
 
     /// A budget of `max_cost` plain entries, at least one.
-    pub fn for_entities(max_cost: usize) -> Self {
+    pub fn with_max_cost(max_cost: usize) -> Self {
         let max_cost = max_cost.max(1);
         StepBudget {
             max_cost,
             charged: 0,
-            visits_left: max_cost.saturating_mul(Self::VISITS_PER_ENTITY),
+            visits_left: max_cost.saturating_mul(Self::VISITS_PER_ENTRY),
         }
     }
 
@@ -326,7 +326,7 @@ mod tests {
     fn a_step_ends_with_the_query_that_fills_it() {
         let (mut position, mut steps) = ((0, 0_u64), Vec::new());
         loop {
-            let mut found = Found(StepBudget::for_entities(10));
+            let mut found = Found(StepBudget::with_max_cost(10));
             let (_, next) = run_queries(position, 9, &mut found, |number, _, found| {
                 // The query 3 finds more than a whole step may.
                 found.0.charge(if number == 3 { 1000 } else { 4 });
@@ -343,7 +343,7 @@ mod tests {
     fn a_step_has_a_limit_of_queries() {
         let (mut position, mut steps, mut read) = ((0, 0_u64), Vec::new(), Vec::new());
         loop {
-            let mut found = Found(StepBudget::for_entities(1000));
+            let mut found = Found(StepBudget::with_max_cost(1000));
             let (refused, next) = run_queries(position, 600, &mut found, |number, cursor, _| {
                 read.push((number, cursor));
                 match (number, cursor) {

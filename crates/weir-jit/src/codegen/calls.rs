@@ -231,7 +231,7 @@ impl SegmentBuilder<'_, '_> {
                 tally_column
             }
             Form::Loop { .. } => {
-                let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLIES);
+                let tallies = self.b.ins().load(types::I64, flags(), self.env, env::TALLY_AREA);
                 let old = self.load(types::I64, tallies, mask);
                 let new = self.b.ins().bor(old, bit);
                 self.store(new, tallies, mask);

@@ -57,7 +57,7 @@ pub(super) enum Region {
     /// The packet, or zeros in place of an invalid header. Read-only.
     PacketOrZeros,
     /// The bit sets of value sets' members, which are never written.
-    ReadOnly,
+    ValueSetBits,
     /// The descriptors of inline-lookup arrays, the same for all packets.
     ArrayDescriptors,
     /// An array with the address of a record per key, or 0.
@@ -229,7 +229,7 @@ impl<'a> AddressAnalysis<'a> {
             MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_PACKET) => Some(Region::Packet),
             MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_SCRATCH) => Some(Region::Scratch),
             MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
-            MemoryOperand::Environment(env::MEMBERS) => Some(Region::ReadOnly),
+            MemoryOperand::Environment(env::MEMBERS) => Some(Region::ValueSetBits),
             MemoryOperand::Environment(env::ARRAYS) => Some(Region::ArrayDescriptors),
             MemoryOperand::PerPacket(Region::ArrayDescriptors, _, at)
                 if at as usize % size_of::<ResultArray>() == offset_of!(ResultArray, results) =>

@@ -211,8 +211,8 @@ impl Emitter {
         asm.store(RSI, Mem::At(RSP, self.frame.vector_mask));
         asm.zero(RAX);
         asm.store(RAX, Mem::At(RSP, self.frame.bailed_out));
-        asm.load(POINT_MASKS, Mem::At(ENVIRONMENT, env::PENDING));
-        asm.load(TALLY_MASKS, Mem::At(ENVIRONMENT, env::TALLIES));
+        asm.load(POINT_MASKS, Mem::At(ENVIRONMENT, env::POINT_MASKS));
+        asm.load(TALLY_MASKS, Mem::At(ENVIRONMENT, env::TALLY_AREA));
         // Offsets of index rows count from the start of the tally area, where the masks are.
         asm.move_register(TALLY_INDEX_ROWS, TALLY_MASKS);
         asm.zero(FIRST_SLOT);

@@ -214,8 +214,8 @@ fn topological_order(func: &Function, entry: Block, bailouts: &BTreeSet<Block>) 
 
 /// A topological order in which the blocks that a block dominates follow it directly; by positions
 /// in the given order. Among the blocks that may come next, the one with the smallest hot subtree
-/// is chosen: special cases are longer, and the masks of later blocks stay live. Blocks that are
-/// not hot come last.
+/// is chosen, so that the masks of waiting blocks are live for a short time. Blocks that are not
+/// hot come last, the longest path first.
 fn dominance_order(edges: &Edges, idom: &[usize], inst_counts: &[usize], hot: &[bool]) -> Vec<usize> {
     let count = idom.len();
     let longest_path = edges.longest_paths(inst_counts);
@@ -366,7 +366,7 @@ mod tests {
         }";
 
     #[test]
-    fn blocks_that_exit_come_last() {
+    fn rare_blocks_come_last() {
         let flow = flow(DIAMOND).expect("no loop");
         let numbers: Vec<u32> = flow.order.iter().map(|b| b.as_u32()).collect();
         assert_eq!(numbers.first(), Some(&0));

@@ -185,7 +185,7 @@ impl Lower<'_> {
                         self.address_analysis.memory_operand(arg, offset.into())
                     && !matches!(
                         region,
-                        Region::ReadOnly | Region::RecordPointers | Region::ArrayDescriptors
+                        Region::ValueSetBits | Region::RecordPointers | Region::ArrayDescriptors
                     )
                     && let Some(count) = AddressAnalysis::access_width(opcode, func.dfg.value_type(result))
                 {
@@ -583,7 +583,7 @@ impl Lower<'_> {
         match region {
             Region::ArrayDescriptors => return LaneValue::Uniform(offset),
             Region::RecordPointers => return LaneValue::Unloaded(self.vector(base), offset),
-            Region::ReadOnly => {
+            Region::ValueSetBits => {
                 let address = self.vector(base);
                 let dst = self.code.new_vector();
                 self.push_op(Op::Gather { dst, address, offset });

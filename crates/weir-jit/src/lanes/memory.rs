@@ -69,7 +69,7 @@ fn may_overlap(a: Region, b: Region) -> bool {
     let alias_class = |region| match region {
         Region::Packet | Region::PacketOrZeros => 0,
         Region::Scratch => 1,
-        Region::ReadOnly | Region::ArrayDescriptors | Region::RecordPointers | Region::Record => 2,
+        Region::ValueSetBits | Region::ArrayDescriptors | Region::RecordPointers | Region::Record => 2,
     };
     alias_class(a) == alias_class(b)
 }

@@ -10,9 +10,10 @@
 //! Registers are allocated by linear scan ([`allocate`]), and [`emit`] writes the machine code with
 //! the assembler [`x64`].
 //!
-//! Not everything is supported. Packets that reach anything else (calls, loops) bail out: the
-//! segment's loop runs them one by one, from the segment's start ([`supported`]). On processors
-//! without AVX-512 nothing is compiled here. [`LaneUse`](crate::LaneUse) says when the code runs.
+//! Not everything is supported. Packets that reach anything else, such as a call, bail out: the
+//! segment's loop runs them one by one, from the segment's start ([`supported`]). A segment with a
+//! loop is not compiled here, and on processors without AVX-512 nothing is compiled here.
+//! [`LaneUse`](crate::LaneUse) says when the code runs.
 
 mod address;
 mod allocate;

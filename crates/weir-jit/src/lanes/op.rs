@@ -293,7 +293,7 @@ pub(super) enum Op {
         offset: i32,
         default_offset: i32,
     },
-    /// Prefetches the slots of these keys, if the block has all packets of the group.
+    /// Prefetches the slots of these keys, if the block has all eight packets.
     PrefetchSlots {
         keys: VectorReg,
         prefetch: SlotPrefetch,

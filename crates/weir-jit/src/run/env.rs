@@ -38,9 +38,9 @@ pub(crate) struct Env {
 const _: () = {
     use crate::codegen::env;
     use std::mem::offset_of;
-    assert!(offset_of!(Env, pending) == env::PENDING as usize);
+    assert!(offset_of!(Env, pending) == env::POINT_MASKS as usize);
     assert!(offset_of!(Env, arguments) == env::ARGUMENTS as usize);
-    assert!(offset_of!(Env, tallies) == env::TALLIES as usize);
+    assert!(offset_of!(Env, tallies) == env::TALLY_AREA as usize);
     assert!(offset_of!(Env, members) == env::MEMBERS as usize);
     assert!(offset_of!(Env, zeros) == env::ZEROS as usize);
     assert!(offset_of!(Env, cells) == env::CELLS as usize);

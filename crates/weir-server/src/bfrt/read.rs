@@ -119,7 +119,7 @@ impl Portion {
         Portion {
             found: Vec::new(),
             rows: Rows::default(),
-            budget: StepBudget::for_entities(limit),
+            budget: StepBudget::with_max_cost(limit),
         }
     }
 
@@ -237,7 +237,7 @@ impl Query {
                 let usage = objects::usage(context, table(*at), switch)?;
                 if !matches!(table(*at).kind, Kind::Match(_)) {
                     // Tables of this kind have no count, so their entries were visited.
-                    out.budget.charge(usage as usize / StepBudget::VISITS_PER_ENTITY);
+                    out.budget.charge(usage as usize / StepBudget::VISITS_PER_ENTRY);
                 }
                 out.push(Entity::TableUsage(pb::TableUsage {
                     table_id: table(*at).id,

@@ -61,7 +61,7 @@ impl Portion {
     pub fn new(limit: usize) -> Self {
         Portion {
             entities: Vec::new(),
-            budget: StepBudget::for_entities(limit),
+            budget: StepBudget::with_max_cost(limit),
         }
     }
 

@@ -311,16 +311,16 @@ impl CuckooIndex {
         slot_indices.filter_map(|p| self.occupant(p))
     }
 
-    /// Adds a record whose key is not there, as number `records`; to a larger table if this one has
-    /// no room. True: the table was replaced, and readers need a new view.
+    /// Adds a record whose key is not there, where there are `count_after` with it; to a larger
+    /// table if this one has no room. True: the table was replaced, and readers need a new view.
     pub(super) fn insert(
         this: &mut Arc<Self>,
-        records: usize,
+        count_after: usize,
         hash: u64,
         record: NonNull<AtomicU64>,
         hash_of: impl Fn(NonNull<AtomicU64>) -> u64,
     ) -> bool {
-        if records <= this.capacity() && this.add(hash, record, &hash_of).is_ok() {
+        if count_after <= this.capacity() && this.add(hash, record, &hash_of).is_ok() {
             return false;
         }
         loop {

@@ -2,9 +2,10 @@
 //!
 //! The scheme is quiescent-state based. A thread that looks tables up continuously has a
 //! [`Reader`], and announces between two vectors that it holds nothing. Memory unlinked from a
-//! table is tagged with the current epoch's number. It is freed once every reader has announced a
-//! later epoch. A thread without a [`Reader`] is a *guest*: each of its lookups increments and
-//! decrements a counter (two atomic additions), and nothing is freed while the counter is not 0.
+//! table is tagged with the number of the epoch that starts after that. It is freed once every
+//! reader has announced that epoch. A thread without a [`Reader`] is a *guest*: each of its lookups
+//! increments and decrements a counter (two atomic additions), and nothing is freed while the
+//! counter is not 0.
 //!
 //! Correctness: the writer publishes the replacement first, and then begins a new epoch. A reader
 //! that has *seen* this epoch can find the replacement only, since its load acquires what was

@@ -44,7 +44,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// A record: the words that belong to one version of one entry. Words are written before the record
-/// is published and never afterwards, except for the stamp and the hit counts.
+/// is published and never afterwards, except for the stamp, the hit counts and the link of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// The first word.

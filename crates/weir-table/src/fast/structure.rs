@@ -393,7 +393,7 @@ impl Structure {
                 direct.insert_rule(arena, rule, result, stamp);
                 false
             }
-            Structure::InlineOneWord(dense) => dense.insert_rule(rule, result, stamp),
+            Structure::InlineOneWord(inline) => inline.insert_rule(rule, result, stamp),
             Structure::Displacement(displacement) => {
                 if displacement.len() < displacement::MAX_ENTRIES
                     || displacement.contains(rule)
@@ -448,7 +448,7 @@ impl Structure {
                 direct.remove_rule(arena, rule);
                 false
             }
-            Structure::InlineOneWord(dense) => dense.remove_rule(rule),
+            Structure::InlineOneWord(inline) => inline.remove_rule(rule),
             Structure::Displacement(displacement) => displacement.remove_rule(rule),
             Structure::Packed(packed) => {
                 packed.remove_rule(rule);
@@ -474,7 +474,7 @@ impl Structure {
         match self {
             Structure::Nothing => StructureView::Nothing,
             Structure::DirectIndex(direct) => StructureView::DirectIndex(direct.view(arena)),
-            Structure::InlineOneWord(dense) => StructureView::InlineOneWord(dense.view()),
+            Structure::InlineOneWord(inline) => StructureView::InlineOneWord(inline.view()),
             Structure::Displacement(displacement) => StructureView::Displacement(displacement.view()),
             Structure::Packed(packed) => StructureView::Packed(packed.view()),
             Structure::PackedWithStamps(packed) => StructureView::PackedWithStamps(packed.view()),
@@ -512,7 +512,7 @@ impl Structure {
         match self {
             Structure::Nothing => 0,
             Structure::DirectIndex(direct) => direct.len(),
-            Structure::InlineOneWord(dense) => dense.len(),
+            Structure::InlineOneWord(inline) => inline.len(),
             Structure::Displacement(displacement) => displacement.len(),
             Structure::Packed(packed) => packed.len(),
             Structure::PackedWithStamps(packed) => packed.len(),
@@ -528,7 +528,7 @@ impl Structure {
         match self {
             Structure::Nothing => 0,
             Structure::DirectIndex(direct) => direct.bytes(),
-            Structure::InlineOneWord(dense) => dense.bytes(),
+            Structure::InlineOneWord(inline) => inline.bytes(),
             Structure::Displacement(displacement) => displacement.bytes(),
             Structure::Packed(packed) => packed.bytes(),
             Structure::PackedWithStamps(packed) => packed.bytes(),
@@ -545,7 +545,7 @@ impl Structure {
         match self {
             Structure::Nothing => None,
             Structure::DirectIndex(direct) => direct.stamp(arena, handle),
-            Structure::InlineOneWord(dense) => dense.stamp(handle),
+            Structure::InlineOneWord(inline) => inline.stamp(handle),
             Structure::Displacement(displacement) => displacement.stamp(handle),
             Structure::Packed(packed) => packed.stamp(handle),
             Structure::PackedWithStamps(packed) => packed.stamp(handle),

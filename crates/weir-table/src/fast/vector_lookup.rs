@@ -101,7 +101,7 @@ pub(super) struct VectorLookup<'a> {
     pub(super) is_prefetched: bool,
     /// Addresses to prefetch during this lookup, for the lookups that follow.
     pub(super) queue: Option<&'a PrefetchQueue>,
-    /// The result of a miss: as many words as a result has.
+    /// The result of a miss: as many words as a record, in whole pairs.
     pub(super) default: NonNull<AtomicU64>,
     /// The word of a record that receives the time of a hit, with `idle_timeout`.
     pub(super) stamp_word: Option<usize>,

@@ -27,7 +27,7 @@ pub(super) struct EgressIntrinsicHeader {
 }
 
 /// Plans the reparse: the intrinsic header, and the headers that the egress parser reads. `None`:
-/// egress needs the packet's bytes. `queue_block`: the block that deparses it for the queue.
+/// egress cannot be fused behind ingress. `queue_block`: the block that deparses it for the queue.
 pub(super) fn plan_reparse(
     arch: &Tna,
     ingress: &Pipe,

@@ -29,7 +29,7 @@ pub(super) struct IntrinsicPrefix {
 }
 
 /// The blocks where packets continue after a parser.
-pub(super) struct ParserExits {
+pub(super) struct ParserOutcomes {
     /// Where accepted packets continue.
     pub accepted: BlockId,
     /// Where rejected packets continue.
@@ -93,7 +93,7 @@ struct ParserWalk<'a> {
     blocks: BTreeMap<ParserPosition, BlockId>,
     /// Positions whose blocks are still empty.
     worklist: Vec<ParserPosition>,
-    parsed: ParserExits,
+    parsed: ParserOutcomes,
     /// Whether the parser has counters, so that its loops need their state names.
     has_parser_counters: bool,
 }
@@ -101,8 +101,8 @@ struct ParserWalk<'a> {
 impl Builder<'_> {
     /// Appends the parser. Where its position is unknown, or it reads prefix bits that are unknown,
     /// the packet leaves by [`exit::PUNT_FROM_START`].
-    pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> ParserExits {
-        let parsed = ParserExits {
+    pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> ParserOutcomes {
+        let parsed = ParserOutcomes {
             accepted: self.block(),
             rejected: self.block(),
             on_error: self.at,

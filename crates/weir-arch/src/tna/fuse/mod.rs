@@ -106,8 +106,8 @@ struct Builder<'a> {
     counter_stacks: HashMap<(ExternId, usize), StackEntry>,
     /// Register actions that the interpreter runs. Calls refer to them by their index here.
     fallbacks: Vec<Arc<InterpFallback>>,
-    /// Lookup tables of `MathUnit`s, by an argument's leading bits. Calls refer to them by their
-    /// index here.
+    /// Lookup tables of `MathUnit`s, by the exponent and three mantissa bits of an argument. Calls
+    /// refer to them by their index here.
     math_tables: Vec<Arc<[u64; MAGNITUDES]>>,
     /// Cell indices of the register actions that are being inlined, the innermost last.
     register_indices: Vec<Operand>,
@@ -442,7 +442,7 @@ impl<'a> Builder<'a> {
                 self.push(kind.clone(), loc)
             }
             op if calls::is_fusible(&op) => self.push(kind.clone(), loc),
-            // Calls that only parsers may make, and externs of the embedder.
+            // Calls that only parsers may make.
             _ => return None,
         }
         Some(())

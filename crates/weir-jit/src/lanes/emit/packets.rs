@@ -104,7 +104,7 @@ impl Emitter {
         self.move_to_address_registers(result);
     }
 
-    /// Prefetches slots, if the group is full and the table has slots at present
+    /// Prefetches slots, if the block has all eight packets and the table has slots at present
     /// ([`SlotAddressing`]).
     pub(super) fn prefetch_slots(&mut self, keys: VectorReg, prefetch: SlotPrefetch) {
         let [slot, skipped, ..] = SCRATCH_VECTORS;

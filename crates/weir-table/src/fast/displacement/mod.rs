@@ -58,7 +58,7 @@ struct SlotArray {
     groups: u32,
     packing: Packing,
     seed: Seed,
-    /// Odd while the writer changes slots, so that optimistic lookups retry.
+    /// Odd while the writer changes slots, so that optimistic lookups are discarded.
     seqlock: SeqLock,
     /// Counts moves of groups to other slots.
     moves: AtomicU64,

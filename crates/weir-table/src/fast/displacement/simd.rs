@@ -10,7 +10,7 @@ use crate::fast::vector_lookup::{VECTOR_SLOTS, VectorLookup, each_bit};
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The constants that all groups of keys share, in registers.
+/// The constants that all groups of eight slots share, in registers.
 struct Constants {
     seed: Seed,
     key_groups: __m512i,
@@ -19,7 +19,7 @@ struct Constants {
     entries: PackedSlots,
 }
 
-/// 256 bytes: the displacement of each group of keys, or a bit per slot. In registers.
+/// 256 bytes: the displacement of each key group, or a bit per slot. In registers.
 #[derive(Clone, Copy)]
 struct ByteTable([__m512i; 4]);
 

@@ -188,7 +188,7 @@ impl Displacement {
         false
     }
 
-    /// Changes the array under the seqlock, so that optimistic readers retry.
+    /// Changes the array under the seqlock, so that optimistic lookups are discarded.
     fn under_seqlock(&self, change: impl FnOnce(&Self)) {
         self.array.seqlock.write_begin();
         change(self);
