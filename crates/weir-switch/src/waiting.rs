@@ -102,7 +102,7 @@ pub(crate) struct AsyncCalls {
     /// Packets that wait, or whose jobs are ready.
     waiting: usize,
     counts: ExternCounts,
-    /// Cycles that it took of late to continue a packet, besides running it.
+    /// Cycles that it took of late to continue a packet.
     resumption: f64,
 }
 
@@ -310,7 +310,7 @@ impl AsyncCalls {
         dropped
     }
 
-    /// Notes what continuing packets took, besides running them.
+    /// Notes what continuing packets took.
     pub fn measure_resumption(&mut self, cycles: u64, packets: usize) {
         if packets > 0 {
             // A moving average over some eight vectors.
@@ -361,6 +361,7 @@ impl AsyncCalls {
             lane.complete(&mut self.executed);
             let mut executed = std::mem::take(&mut self.executed);
             executed.iter().for_each(|job| job.prefetch());
+            executed.iter().for_each(|job| job.prefetch_words());
             executed.drain(..).for_each(|job| self.completed(job));
             self.executed = executed;
         }

@@ -44,7 +44,10 @@ pub(super) struct Site {
     policy: FullPolicy,
     is_async: bool,
     model: CostModel,
+    /// Calls that were executed at once.
     calls: u32,
+    /// Calls whose execution the model has chosen.
+    choices: u32,
 }
 
 fn policy_of(full: WhenFull) -> FullPolicy {
@@ -71,6 +74,7 @@ impl Site {
             is_async: matches!(call.execution, Execution::Async(_)),
             model: model(policy),
             calls: 0,
+            choices: 0,
         }
     }
 
@@ -88,6 +92,7 @@ impl Site {
             is_async: self.is_async,
             model: model(self.policy),
             calls: 0,
+            choices: 0,
         }
     }
 
@@ -103,7 +108,8 @@ impl Site {
         match mode {
             ExternMode::Sync => Choice::Inline,
             ExternMode::Auto => {
-                if self.calls.is_multiple_of(1 << 10)
+                self.choices = self.choices.wrapping_add(1);
+                if self.choices.is_multiple_of(1 << 10)
                     && let Some(time) = lane.service_time()
                 {
                     self.model.record_service(time.as_nanos() as f64);
