@@ -72,8 +72,8 @@ impl RuntimeFunction {
         match self {
             Self::Call => rarely("weir_call", calls::call as *const u8, 2, true),
             Self::CallExtern => rarely("weir_call_extern", calls::call_extern as *const u8, 2, true),
-            Self::BeginExtern => rarely("weir_begin_extern", calls::begin_extern as *const u8, 2, true),
-            Self::FinishExtern => rarely("weir_finish_extern", calls::finish_extern as *const u8, 2, true),
+            Self::BeginExtern => often("weir_begin_extern", calls::begin_extern as *const u8, 2, true),
+            Self::FinishExtern => often("weir_finish_extern", calls::finish_extern as *const u8, 2, true),
             Self::Count => often("weir_count", calls::count as *const u8, 3, false),
             Self::Hash => often("weir_hash", calls::hash as *const u8, 2, true),
             Self::ValueSet => often("weir_value_set", calls::value_set as *const u8, 2, true),

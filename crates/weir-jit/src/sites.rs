@@ -162,6 +162,8 @@ pub(crate) struct CallSite {
     /// Further variables that the call reads, and those that it writes.
     reads: Vec<(VarId, Scalar)>,
     writes: Vec<(VarId, Scalar)>,
+    /// Words of the arguments and results.
+    words: usize,
 }
 
 /// The arguments of an extern call, as the host sees them.
@@ -237,15 +239,30 @@ impl CallSite {
         }
     }
 
-    /// Words of the arguments and results.
-    pub fn extern_words(&self) -> usize {
-        let arguments = self.arguments.iter().map(|argument| match argument {
+    fn new(
+        arguments: Vec<Argument>,
+        results: Vec<Scalar>,
+        reads: Vec<(VarId, Scalar)>,
+        writes: Vec<(VarId, Scalar)>,
+    ) -> Self {
+        let words_of = |argument: &Argument| match argument {
             Argument::In(leaves) => leaves.iter().map(InputLeaf::words).sum(),
             Argument::Out(scalars) => scalars.iter().map(|s| s.words()).sum(),
             Argument::Static => 0,
-        });
-        let results: usize = self.results.iter().map(|s| s.words()).sum();
-        arguments.sum::<usize>() + results
+        };
+        let words = arguments.iter().map(words_of).sum::<usize>() + results.iter().map(|s| s.words()).sum::<usize>();
+        CallSite {
+            arguments,
+            results,
+            reads,
+            writes,
+            words,
+        }
+    }
+
+    /// Words of the arguments and results.
+    pub fn extern_words(&self) -> usize {
+        self.words
     }
 
     /// Cuts off the bits of outputs beyond their widths. Code relies on that.
@@ -467,12 +484,12 @@ impl Sites {
                     CallKind::Host { reads, writes, .. } => (reads.as_slice(), writes.as_slice()),
                     _ => (&[][..], &[][..]),
                 };
-                calls.push(CallSite {
+                calls.push(CallSite::new(
                     arguments,
-                    results: call.results.iter().map(|&v| scalar_of(v)).collect(),
-                    reads: reads.iter().map(|&v| (v, scalar_of(v))).collect(),
-                    writes: writes.iter().map(|&v| (v, scalar_of(v))).collect(),
-                });
+                    call.results.iter().map(|&v| scalar_of(v)).collect(),
+                    reads.iter().map(|&v| (v, scalar_of(v))).collect(),
+                    writes.iter().map(|&v| (v, scalar_of(v))).collect(),
+                ));
             }
         }
         // Masks come first, then rows.
@@ -523,15 +540,15 @@ mod tests {
 
     #[test]
     fn outputs_are_cut_to_the_width_of_their_variable() {
-        let site = CallSite {
-            arguments: vec![
+        let site = CallSite::new(
+            vec![
                 Argument::Out(vec![NARROW, WIDE]),
                 Argument::In(vec![InputLeaf::Scalar(WIDE)]),
             ],
-            results: vec![NARROW, WIDE],
-            reads: Vec::new(),
-            writes: vec![(VarId::new(0), NARROW), (VarId::new(1), WIDE)],
-        };
+            vec![NARROW, WIDE],
+            Vec::new(),
+            vec![(VarId::new(0), NARROW), (VarId::new(1), WIDE)],
+        );
         let ones = || Bits::ones(64);
         let whole = CallArguments {
             arguments: vec![ArgValue::Out(vec![ones(), ones()]), ArgValue::Static],

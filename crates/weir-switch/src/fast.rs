@@ -137,18 +137,18 @@ impl FastPath {
     fn new(arch: &dyn Architecture, state: &State, assembly: bool) -> Result<Self, FastError> {
         let fused = arch.fused()?;
         let has_egress = fused.egress.is_some();
-        match Self::of(fused, state, assembly) {
+        match Self::of(arch, fused, state, assembly) {
             Err(error) if has_egress => {
                 let mut fused = arch.fused_without_egress()?;
                 let what = "egress of what does not go straight through";
                 fused.left_out.push(LeftOut::new(what, &error));
-                Self::of(fused, state, assembly)
+                Self::of(arch, fused, state, assembly)
             }
             made => made,
         }
     }
 
-    fn of(mut fused: Fused, state: &State, assembly: bool) -> Result<Self, FastError> {
+    fn of(arch: &dyn Architecture, mut fused: Fused, state: &State, assembly: bool) -> Result<Self, FastError> {
         let egress = fused.egress.take().map(|egress| Arc::new(*egress));
         let fused = Arc::new(fused);
         let program = &fused.pipeline.program;
@@ -172,8 +172,10 @@ impl FastPath {
                 }
             })
             .collect();
-        let whole = Stage::new(Arc::clone(&fused), &on_hit, assembly)?;
-        let egress = egress.map(|fused| Stage::new(fused, &on_hit, assembly)).transpose()?;
+        let whole = Stage::new(arch, Arc::clone(&fused), &on_hit, assembly)?;
+        let egress = egress
+            .map(|fused| Stage::new(arch, fused, &on_hit, assembly))
+            .transpose()?;
         let reads_handles = |id| {
             let stages = std::iter::once(&whole).chain(&egress);
             stages.into_iter().any(|s| s.machine.compiled().reads_handles(id))

@@ -338,7 +338,7 @@ impl AsyncCalls {
         dropped
     }
 
-    /// Notes what continuing packets took, besides running them.
+    /// Notes what continuing packets took.
     pub fn measure_resumption(&mut self, cycles: u64, packets: usize) {
         if packets > 0 {
             // A moving average over some eight vectors.
@@ -407,6 +407,7 @@ impl AsyncCalls {
             lane.complete(&mut self.executed);
             let mut executed = std::mem::take(&mut self.executed);
             executed.iter().for_each(|job| job.prefetch());
+            executed.iter().for_each(|job| job.prefetch_words());
             executed.drain(..).for_each(|job| self.completed(job));
             self.executed = executed;
         }

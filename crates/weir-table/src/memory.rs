@@ -60,6 +60,21 @@ pub fn prefetch_bytes(start: *const u8, bytes: usize) {
     }
 }
 
+/// Prefetches the cache line where a value begins, to write to it: the line is taken from another
+/// core that has it. A plain prefetch leaves it shared, so that the first write waits once more.
+#[inline(always)]
+pub fn prefetch_for_write<T>(value: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch has no effect besides caches, whatever the address is, and processors
+    // without the instruction ignore it. The intrinsic emits a plain prefetch where the compiler is
+    // not told that the processor has it.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) value, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    crate::fast::prefetch(value);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,9 @@ use crate::waiting::{AsyncCalls, SlotPackets};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use weir_arch::{Architecture, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State};
+use weir_arch::{
+    Architecture, BoundCall, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State,
+};
 use weir_extern_api::Outcome;
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, ValueSetId};
@@ -48,6 +50,8 @@ pub(super) struct SwitchHost<'a> {
     pub arch: &'a dyn Architecture,
     pub state: &'a mut State,
     pub fused: &'a Fused,
+    /// By call: the registered extern, if it is one.
+    pub externs: &'a [Option<Arc<BoundCall>>],
     pub packets: PendingLookup<'a>,
     /// Bytes of the packets as counters count them.
     pub counted: &'a [u64; VECTOR],
@@ -167,21 +171,21 @@ impl Host for SwitchHost<'_> {
     }
 
     fn call_extern(&mut self, call: usize, _: usize, payload: &mut [u8], words: &mut [u64]) -> bool {
-        match self.arch.fused_extern(self.fused, call) {
+        match self.externs.get(call).and_then(Option::as_ref) {
             Some(bound) => bound.execute(words, payload) == Outcome::Continue,
             None => true,
         }
     }
 
     fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool {
-        match self.arch.fused_extern(self.fused, call) {
+        match self.externs.get(call).and_then(Option::as_ref) {
             Some(bound) => self.async_calls.begin(bound, slot, consumed, payload, words),
             None => false,
         }
     }
 
     fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool {
-        match self.arch.fused_extern(self.fused, call) {
+        match self.externs.get(call).and_then(Option::as_ref) {
             Some(bound) => self.async_calls.finish(bound, slot, words),
             None => true,
         }

@@ -5,7 +5,7 @@ use super::onward::Passage;
 use super::{FastError, OnHit};
 use crate::waiting::AsyncCalls;
 use std::sync::Arc;
-use weir_arch::{Architecture, EgressMetadata, Fused, FusedPacket, Handling, Input, LogMessage, State};
+use weir_arch::{Architecture, BoundCall, EgressMetadata, Fused, FusedPacket, Handling, Input, LogMessage, State};
 use weir_jit::{Compiled, Frame, LoadedVector, Machine, Options, SavedContext, VECTOR};
 use weir_table::fast::{FastTable, Reader};
 
@@ -17,7 +17,9 @@ pub(super) struct Stage {
     pub packets: Vec<FusedPacket>,
     /// Bytes of the packets as they came.
     pub lengths: Box<[u64; VECTOR]>,
-    /// The same with what is counted with each packet ([`State::frame_check`]).
+    /// By call: the registered extern, if it is one.
+    externs: Arc<[Option<Arc<BoundCall>>]>,
+    /// [`Stage::lengths`] with what is counted with each packet ([`State::frame_check`]).
     counted: Box<[u64; VECTOR]>,
 }
 
@@ -69,21 +71,29 @@ pub(super) struct Ran {
 
 impl Stage {
     /// Compiles a pipeline.
-    pub(super) fn new(fused: Arc<Fused>, on_hit: &[OnHit], assembly: bool) -> Result<Self, FastError> {
+    pub(super) fn new(
+        arch: &dyn Architecture,
+        fused: Arc<Fused>,
+        on_hit: &[OnHit],
+        assembly: bool,
+    ) -> Result<Self, FastError> {
         let options = Options {
             assembly,
             reorderable: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
-        Ok(Self::with(fused, Machine::new(compiled)))
+        let calls = 0..fused.pipeline.calls.len();
+        let externs = calls.map(|call| arch.fused_extern(&fused, call).cloned()).collect();
+        Ok(Self::with(fused, externs, Machine::new(compiled)))
     }
 
-    fn with(fused: Arc<Fused>, machine: Machine) -> Self {
+    fn with(fused: Arc<Fused>, externs: Arc<[Option<Arc<BoundCall>>]>, machine: Machine) -> Self {
         Stage {
             machine,
             packets: vec![FusedPacket::default(); VECTOR],
             lengths: Box::new([0; VECTOR]),
             counted: Box::new([0; VECTOR]),
+            externs,
             fused,
         }
     }
@@ -92,7 +102,7 @@ impl Stage {
     pub(super) fn again(&self) -> Self {
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
         machine.set_lanes(self.machine.lanes());
-        Self::with(Arc::clone(&self.fused), machine)
+        Self::with(Arc::clone(&self.fused), Arc::clone(&self.externs), machine)
     }
 
     /// Bytes that must lie before a packet.
@@ -142,6 +152,7 @@ impl Stage {
             arch,
             state,
             fused: &self.fused,
+            externs: &self.externs,
             packets: PendingLookup {
                 packets: &mut self.packets,
                 lengths,
@@ -200,6 +211,7 @@ impl Stage {
             arch,
             state,
             fused: &self.fused,
+            externs: &self.externs,
             packets: PendingLookup {
                 packets: &mut self.packets,
                 lengths: &self.lengths,

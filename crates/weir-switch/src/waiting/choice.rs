@@ -44,6 +44,7 @@ pub(super) struct Site {
     policy: FullPolicy,
     is_async: bool,
     model: CostModel,
+    /// Calls that were executed at once.
     calls: u32,
 }
 

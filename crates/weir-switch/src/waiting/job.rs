@@ -7,10 +7,12 @@ use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, CompletionOrder, Execution};
 use weir_jit::{SavedContext, TAILROOM};
 use weir_lanes::{Service, Ticket};
-use weir_table::memory::prefetch_bytes;
+use weir_table::memory::prefetch_for_write;
 
 /// Bytes of packets for which memory is there from the start.
 const ROOM: usize = 2048;
+/// Words of a call for which memory is there from the start: a cache line.
+const WORDS: usize = 8;
 /// The longest packet that an extern may make, in bytes.
 const MAX_PACKET: usize = 65_535;
 
@@ -60,6 +62,8 @@ impl Job {
             call.bound = Some(Arc::clone(bound));
         }
         call.words.clear();
+        // At least a cache line, so that no other job's words are in it.
+        call.words.reserve(WORDS);
         call.words.extend_from_slice(words);
         call.words.resize(bound.signature.words(), 0);
         call.consumed = consumed as u32;
@@ -111,10 +115,16 @@ impl Job {
         )
     }
 
-    /// Fetches what the lane has written.
+    /// Fetches what the lane has read and written, to be written again.
     #[inline]
     pub(super) fn prefetch(&self) {
-        prefetch_bytes(std::ptr::from_ref(&self.call).cast(), size_of::<Call>());
+        prefetch_for_write(&raw const self.call);
+    }
+
+    /// The same of the words, when the call is here.
+    #[inline]
+    pub(super) fn prefetch_words(&self) {
+        prefetch_for_write(self.call.words.as_ptr());
     }
 
     /// Exchanges the words, and gives the outcome.
