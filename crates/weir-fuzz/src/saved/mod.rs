@@ -13,6 +13,7 @@ use crate::mutate::Mutator;
 use crate::rng::Rng;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_ir::Program;
 use weir_stf::{Directive, RunOptions, Session};
 use weir_switch::{DropReason, Switch};
@@ -37,7 +38,10 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         if last.as_ref().is_none_or(|(source, _)| *source != case.source) {
             last = Some((case.source.clone(), engines::compiled(&case.source)));
         }
-        if let Some((_, Some(program))) = &last {
+        // Those that call registered externs cannot be run without them.
+        if let Some((_, Some(program))) = &last
+            && Switch::new(Arc::new(program.clone())).is_ok()
+        {
             let source = weir_ir::print::print(program);
             seeds.push(Case { source, ..case }.to_bytes());
         }

@@ -112,7 +112,7 @@ fn what_follows_an_error_ends() {
     let text = saved(ROUTER);
     let on_error = text.find("on_error b").expect("a parser");
     let line = text[on_error..].lines().next().expect("a line").to_owned();
-    says(&text, &line, "on_error b0", "behind an error");
+    says(&text, &line, "on_error b0", "follows an error");
 }
 
 #[test]

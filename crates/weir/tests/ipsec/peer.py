@@ -16,7 +16,7 @@ count, seed, largest = (int(argument) for argument in sys.argv[1:])
 random.seed(seed)
 sizes = [size for size in [0, 1, 2, 3, 4, 5, 17, 18, 100, 500, 1000, 1300, 1400] if size <= largest]
 key_out, key_in = bytes(range(20)), bytes(range(100,136))
-lines = ["extern_key outbound 0 " + key_out.hex(), "extern_key inbound 7 " + key_in.hex(),
+lines = ["extern_key numbers 0", "extern_key window 7", "extern_key outbound 0 " + key_out.hex(), "extern_key inbound 7 " + key_in.hex(),
  "add tunnels meta.inner.dst_addr:0x0a020000/16 protect(sa:0, spi:0x1001, local:0xc0000201, remote:0xc0000202, src_mac:0x020000000001, dst_mac:0x020000000002, port:2)",
  "add associations hdr.outer.dst_addr:0xc0000201 hdr.esp.spi:0x2002 unprotect(sa:7, src_mac:0x020000000011, dst_mac:0x020000000012, port:1)"]
 out_sa = SecurityAssociation(ESP, spi=0x1001, crypt_algo='AES-GCM', crypt_key=key_out, auth_algo=None, tunnel_header=IP(src="192.0.2.1", dst="192.0.2.2"))
