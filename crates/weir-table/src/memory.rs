@@ -66,8 +66,8 @@ pub fn prefetch_bytes(start: *const u8, bytes: usize) {
 pub fn prefetch_for_write<T>(value: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch has no effect besides caches, whatever the address is, and processors
-    // without the instruction ignore it. The intrinsic emits a plain prefetch where the compiler is
-    // not told that the processor has it.
+    // without the instruction ignore it. The intrinsic emits a plain prefetch unless the compiler
+    // assumes a processor that has it.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) value, options(nostack, preserves_flags, readonly));
     }
