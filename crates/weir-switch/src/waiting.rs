@@ -7,6 +7,7 @@
 //!
 //! Nothing is allocated per packet once the pool is filled, but for packets longer than
 //! 2 KB.
+#![allow(clippy::vec_box, reason = "jobs move between lists and threads as pointers")]
 
 mod choice;
 mod flow;
@@ -453,8 +454,8 @@ impl AsyncCalls {
         let jobs = if at_once { &mut self.at_once } else { &mut self.ready };
         let Some(first) = jobs.first() else { return };
         let (point, is_egress) = (first.context.point(), first.is_egress);
-        let fits = |job: &&Box<Job>| job.context.point() == point && job.is_egress == is_egress;
-        let count = jobs.iter().take(VECTOR).take_while(fits).count();
+        let fits = |job: &Job| job.context.point() == point && job.is_egress == is_egress;
+        let count = jobs.iter().take(VECTOR).take_while(|job| fits(job)).count();
         taken.extend(jobs.drain(..count));
     }
 

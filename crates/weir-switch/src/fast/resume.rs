@@ -1,4 +1,5 @@
 //! Continues packets that waited for an extern, a vector at a time.
+#![allow(clippy::vec_box, reason = "jobs move between lists and threads as pointers")]
 
 use super::FastPath;
 use super::host::Slots;

@@ -121,7 +121,7 @@ impl Site {
     /// Executes a call at once, and measures some.
     pub fn measure_inline(&mut self, execute: impl FnOnce() -> Outcome) -> Outcome {
         self.calls = self.calls.wrapping_add(1);
-        if !self.is_async || self.calls % (1 << SAMPLE_BITS) != 0 {
+        if !self.is_async || !self.calls.is_multiple_of(1 << SAMPLE_BITS) {
             return execute();
         }
         let start = cycles();
