@@ -1,5 +1,6 @@
 //! Packets that wait for externs: what leaves is what leaves if calls are executed at once; packets
 //! of a flow keep their order; nothing is lost but what is counted.
+#![allow(clippy::vec_box, reason = "jobs move between lists as pointers")]
 
 mod common;
 

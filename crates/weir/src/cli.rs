@@ -112,8 +112,8 @@ pub struct Source {
 pub struct Externs {
     /// How calls marked @async are executed: auto (by measured cost), sync (at once, by the
     /// packet's worker), or async (by the lane)
-    #[arg(long = "async", value_name = "MODE", value_enum, default_value_t = Async::Auto)]
-    pub mode: Async,
+    #[arg(long = "async", value_name = "MODE", value_enum, default_value_t = AsyncMode::Auto)]
+    pub mode: AsyncMode,
     /// What happens to a packet when no more can wait: inline, wait or drop. The program may say
     /// otherwise by @async(full=…)
     #[arg(long, value_name = "POLICY", value_parser = when_full, default_value = "inline")]
@@ -136,7 +136,7 @@ fn when_full(text: &str) -> Result<WhenFull, String> {
 
 /// How calls marked `@async` are executed.
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
-pub enum Async {
+pub enum AsyncMode {
     /// By measured cost
     Auto,
     /// At once, by the packet's worker
@@ -547,6 +547,7 @@ pub struct Bench {
 
 /// What is measured instead of a program's forwarding.
 #[derive(Subcommand, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one, and it is not moved often")]
 pub enum BenchWhat {
     /// Measure how fast a target of weir ctl takes entries: one after another, in flight, in
     /// batches

@@ -1,6 +1,6 @@
 //! The lane that executes `@async` calls of externs for the workers of a switch.
 
-use crate::cli::{Async, Externs};
+use crate::cli::{AsyncMode, Externs};
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use weir_switch::{ExternMode, ExternOptions, JobService, Switch};
 /// Gives each switch a port to a lane of their own, if the program has calls for which packets may
 /// wait and compiled code to make them.
 pub fn attach(switches: &mut [Switch], externs: &Externs) -> Result<()> {
-    let is_needed = externs.mode != Async::Sync
+    let is_needed = externs.mode != AsyncMode::Sync
         && (switches.first()).is_some_and(|switch| switch.compiled().is_some() && switch.has_async_calls());
     if !is_needed {
         return Ok(());
@@ -29,9 +29,9 @@ pub fn attach(switches: &mut [Switch], externs: &Externs) -> Result<()> {
     for (switch, port) in switches.iter_mut().zip(ports) {
         let options = ExternOptions {
             mode: match externs.mode {
-                Async::Auto => ExternMode::Auto,
-                Async::Sync => ExternMode::Sync,
-                Async::Async => ExternMode::Async,
+                AsyncMode::Auto => ExternMode::Auto,
+                AsyncMode::Sync => ExternMode::Sync,
+                AsyncMode::Async => ExternMode::Async,
             },
             full: externs.async_full,
             depth,

@@ -172,8 +172,11 @@ fn rigs(modes: &[Mode], server: &Server, how: &How) -> Result<Vec<Rig>> {
         .collect()
 }
 
+/// The name of a line of a plot, and its value at a point.
+type PlotLine<'a> = (&'a str, &'a dyn Fn(&Point) -> f64);
+
 /// A line per mode over the cycles of the extern.
-fn plot(title: String, y: &str, points: &[Point], lines: &[(&str, &dyn Fn(&Point) -> f64)]) -> Plot {
+fn plot(title: String, y: &str, points: &[Point], lines: &[PlotLine<'_>]) -> Plot {
     let x = |point: &Point| match point.work {
         Work::Cycles(cycles) => f64::from(cycles),
         Work::AesGcm => 0.0,
@@ -284,8 +287,8 @@ pub fn figure4(how: &How) -> Result<Figure> {
         _ => f64::NAN,
     };
     let dropped = |p: &Point| {
-        let of = p.of(Mode::Async).map(|s| s.flows.iter().map(Flow::dropped).collect());
-        100.0 * median(&of.unwrap_or_else(Vec::new))
+        let of: Option<Vec<f64>> = p.of(Mode::Async).map(|s| s.flows.iter().map(Flow::dropped).collect());
+        100.0 * median(&of.unwrap_or_default())
     };
     let mut all = Vec::new();
     for cycles in COSTS {

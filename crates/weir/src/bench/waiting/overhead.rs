@@ -1,5 +1,9 @@
 //! What it costs the worker to let a packet wait, without the extern, beside stackful coroutines
 //! and user contexts.
+#![allow(
+    clippy::vec_box,
+    reason = "packets move between lists as pointers, as the jobs of a switch do"
+)]
 
 use super::super::measure::median;
 use super::figures::{Figure, How};

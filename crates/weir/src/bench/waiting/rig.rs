@@ -123,8 +123,11 @@ impl Service<Box<Job>> for Pinned {
     }
 }
 
+/// A lane and its ports, one per worker.
+pub type LaneAndPorts = (Arc<Lane<Box<Job>>>, Vec<Port<Box<Job>>>);
+
 /// A lane on one processor, with a port per worker.
-pub fn lane(workers: usize, depth: usize, core: usize) -> Result<(Arc<Lane<Box<Job>>>, Vec<Port<Box<Job>>>)> {
+pub fn lane(workers: usize, depth: usize, core: usize) -> Result<LaneAndPorts> {
     let options = LaneOptions {
         name: "weir-bench".to_owned(),
         depth,
