@@ -323,7 +323,7 @@ impl BoundCall {
                 ..
             } = &parameter.kind
             {
-                let count: usize = widths.iter().map(|w| words_of(*w)).sum();
+                let count: usize = widths.iter().map(|w| Bits::words_of(*w)).sum();
                 copy(*first_word..first_word + count);
             }
         }
@@ -375,7 +375,7 @@ impl BoundCall {
                     }
                 }
                 ArgValue::In(_) | ArgValue::Static => {
-                    each_scalar(argument, &mut |value| at += words_of(value.width()));
+                    each_scalar(argument, &mut |value| at += Bits::words_of(value.width()));
                 }
             }
         }
@@ -421,10 +421,6 @@ impl BoundCall {
     }
 }
 
-fn words_of(width: u32) -> usize {
-    (width.div_ceil(64) as usize).max(1)
-}
-
 /// The scalars of an argument as a signature counts them: those of invalid headers, too.
 fn each_scalar(argument: &ArgValue, f: &mut dyn FnMut(&Bits)) {
     match argument {
@@ -445,13 +441,13 @@ fn each_scalar(argument: &ArgValue, f: &mut dyn FnMut(&Bits)) {
 }
 
 fn put(words: &mut [u64], at: &mut usize, value: &Bits) {
-    let next = *at + words_of(value.width());
+    let next = *at + Bits::words_of(value.width());
     value.to_words(&mut words[*at..next]);
     *at = next;
 }
 
 fn take(words: &[u64], at: &mut usize, width: u32) -> Bits {
-    let next = *at + words_of(width);
+    let next = *at + Bits::words_of(width);
     let value = Bits::from_words(width, &words[*at..next]);
     *at = next;
     value

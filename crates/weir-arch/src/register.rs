@@ -15,11 +15,6 @@ const FLAT_WORDS: u64 = 1 << 27;
 /// Arrays of no more words than this do so once they are written.
 const SMALL_WORDS: u64 = 1 << 20;
 
-/// Words of a scalar.
-fn words(width: u32) -> usize {
-    width.div_ceil(64).max(1) as usize
-}
-
 /// A register array.
 #[derive(Debug, Clone)]
 pub struct RegisterArray {
@@ -49,7 +44,7 @@ impl RegisterArray {
     /// as zeros.
     #[must_use]
     pub fn new(widths: Vec<u32>, size: u64, initial: &[Bits]) -> Self {
-        let stride = widths.iter().map(|&w| words(w)).sum();
+        let stride = widths.iter().map(|&w| Bits::words_of(w)).sum();
         let mut array = RegisterArray {
             widths,
             cells: WordCells::new(size, stride),
@@ -74,7 +69,12 @@ impl RegisterArray {
     #[must_use]
     pub fn flat(&self, scalar: usize) -> Option<FlatCells> {
         let cells = &self.cells;
-        let offset = self.widths.iter().take(scalar).map(|&w| words(w)).sum::<usize>();
+        let offset = self
+            .widths
+            .iter()
+            .take(scalar)
+            .map(|&w| Bits::words_of(w))
+            .sum::<usize>();
         (cells.grows || cells.is_flat()).then(|| FlatCells {
             cells: if cells.grows { 0 } else { cells.size },
             grows: cells.grows,
@@ -90,7 +90,7 @@ impl RegisterArray {
         let scalars = self.widths.iter().enumerate();
         let packed = scalars.flat_map(|(i, &width)| {
             let value = values.get(i).unwrap_or(&zero).zero_extend(width);
-            (0..words(width)).map(move |w| value.shr(w as u64 * 64).zero_extend(64).to_u64_saturating())
+            (0..Bits::words_of(width)).map(move |w| value.shr(w as u64 * 64).zero_extend(64).to_u64_saturating())
         });
         packed.collect()
     }
@@ -112,7 +112,7 @@ impl RegisterArray {
     fn scalars(&self, cell: &[u64]) -> Vec<Bits> {
         let mut cell = cell.iter();
         let scalars = self.widths.iter().map(|&width| {
-            let words: Vec<u64> = cell.by_ref().take(words(width)).copied().collect();
+            let words: Vec<u64> = cell.by_ref().take(Bits::words_of(width)).copied().collect();
             let bytes: Vec<u8> = words.iter().rev().flat_map(|word| word.to_be_bytes()).collect();
             Bits::from_bytes(words.len() as u32 * 64, &bytes).zero_extend(width)
         });
@@ -152,14 +152,14 @@ impl RegisterArray {
     /// A scalar of a cell, the last 64 bits of it; 0 beyond the end.
     #[must_use]
     pub fn scalar(&self, scalar: usize, index: u64) -> u64 {
-        let at = self.widths.iter().take(scalar).map(|&w| words(w)).sum();
+        let at = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
         self.cells.word(index, at).unwrap_or(0)
     }
 
     /// Sets a scalar of at most 64 bits of a cell, modulo its width; nothing beyond the end.
     pub fn set_scalar(&mut self, scalar: usize, index: u64, value: u64) {
         let Some(&width) = self.widths.get(scalar) else { return };
-        let at = self.widths.iter().take(scalar).map(|&w| words(w)).sum();
+        let at = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
         let ones = if width < 64 { (1 << width) - 1 } else { u64::MAX };
         self.cells.set_word(index, at, value & ones);
     }

@@ -376,3 +376,12 @@ fn covers(m: &KeyMatch, value: &Bits) -> bool {
         KeyMatch::Optional(v) => v.as_ref().is_none_or(|v| v == value),
     }
 }
+
+/// What is kept of an instance while a packet runs; the default at its first use.
+pub(crate) fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
+    let at = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+        all.push((id, T::default()));
+        all.len() - 1
+    });
+    &mut all[at].1
+}

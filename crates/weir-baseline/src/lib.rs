@@ -15,8 +15,8 @@
 //! address of the port behind which a neighbour is. The time of a source's last hit is kept in its
 //! slot, in steps of 2²⁰ ns modulo 128.
 //!
-//! [`coroutine`] and [`ucontext`] are other ways to let a packet wait for an extern: a stack per
-//! packet.
+//! With [`coroutine`] and [`ucontext`], a packet that waits for an extern has a stack of its own:
+//! the baselines of weir's saved contexts.
 //!
 //! ```
 //! use weir_baseline::{DROP, L2Switch};

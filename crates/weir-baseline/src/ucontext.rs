@@ -62,8 +62,9 @@ mod system {
     /// The packet handler: it waits once.
     extern "C" fn body() {
         let contexts = RUNNING.get();
-        // SAFETY: `packet` has set the pointer to contexts that live until it returns, and runs
-        // nothing else meanwhile. `main` was saved by the `swapcontext` that came here.
+        // SAFETY: `packet` has set the pointer to contexts that live until it returns, and it
+        // accesses them only before and after this body runs. `main` was saved by the
+        // `swapcontext` that came here.
         unsafe {
             (*contexts).steps += 1;
             swapcontext((*contexts).handler.as_mut_ptr(), (*contexts).main.as_ptr());
@@ -86,7 +87,7 @@ mod system {
         pub fn make(&mut self) {
             // SAFETY: the contexts and the stack live as long as `self`, and no handler is under
             // way. `getcontext` initialises the context before the fields are set. `body` takes no
-            // arguments, as `makecontext` is told. Behind `body`, `main` continues.
+            // arguments, and 0 of them are passed. Behind `body`, `main` continues.
             unsafe {
                 let handler = (*self.contexts).handler.as_mut_ptr();
                 getcontext(handler);

@@ -1,7 +1,7 @@
 //! One call of an extern.
 
 use crate::payload::{Payload, ResizeError};
-use crate::signature::{ParameterKind, PayloadAccess, Signature, words_of};
+use crate::signature::{ParameterKind, PayloadAccess, Signature};
 use weir_ir::Bits;
 
 /// What becomes of the packet after a call.
@@ -63,7 +63,7 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn bits(&self, parameter: usize, scalar: usize) -> Option<Bits> {
         let (width, word) = self.signature.scalar(parameter, scalar)?;
-        Some(Bits::from_words(width, &self.words[word..word + words_of(width)]))
+        Some(Bits::from_words(width, &self.words[word..word + Bits::words_of(width)]))
     }
 
     /// Sets the first scalar of an `out` or `inout` parameter. Bits beyond its width are cut off.
@@ -80,11 +80,11 @@ impl<'a> Call<'a> {
         {
             value
                 .zero_extend(width)
-                .to_words(&mut self.words[word..word + words_of(width)]);
+                .to_words(&mut self.words[word..word + Bits::words_of(width)]);
         }
     }
 
-    /// Sets the first scalar of any parameter. For whoever makes a call, and for tests.
+    /// Sets the first scalar of any parameter. For the caller of an extern, and for tests.
     pub fn set_input(&mut self, parameter: usize, value: u64) {
         self.store(parameter, value);
     }
@@ -94,10 +94,13 @@ impl<'a> Call<'a> {
         let Some(&width) = self.signature.results().get(scalar) else {
             return;
         };
-        let before: usize = self.signature.results()[..scalar].iter().map(|w| words_of(*w)).sum();
+        let before: usize = self.signature.results()[..scalar]
+            .iter()
+            .map(|w| Bits::words_of(*w))
+            .sum();
         let first = self.signature.first_result() + before;
         self.words[first] = cut(width, value);
-        self.words[first + 1..first + words_of(width)].fill(0);
+        self.words[first + 1..first + Bits::words_of(width)].fill(0);
     }
 
     /// The bytes of all scalars of a parameter, one after the other, most significant byte first.
@@ -105,7 +108,7 @@ impl<'a> Call<'a> {
     pub fn append_bytes(&self, parameter: usize, to: &mut Vec<u8>) {
         let mut scalar = 0;
         while let Some((width, word)) = self.signature.scalar(parameter, scalar) {
-            let words = &self.words[word..word + words_of(width)];
+            let words = &self.words[word..word + Bits::words_of(width)];
             let bytes = width.div_ceil(8) as usize;
             for (at, word) in words.iter().enumerate().rev() {
                 let used = (bytes - 8 * at).min(8);
@@ -159,7 +162,7 @@ impl<'a> Call<'a> {
     fn store(&mut self, parameter: usize, value: u64) {
         if let Some((width, word)) = self.signature.scalar(parameter, 0) {
             self.words[word] = cut(width, value);
-            self.words[word + 1..word + words_of(width)].fill(0);
+            self.words[word + 1..word + Bits::words_of(width)].fill(0);
         }
     }
 }

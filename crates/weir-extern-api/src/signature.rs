@@ -1,5 +1,7 @@
 //! What a P4 declaration says of an extern's parameters.
 
+use weir_ir::Bits;
+
 /// What an extern may do with the payload: the bytes of the packet that its parser has not
 /// extracted.
 ///
@@ -126,11 +128,6 @@ pub struct Signature {
     words: usize,
 }
 
-/// The words that a scalar of this width takes.
-pub(crate) fn words_of(width: u32) -> usize {
-    (width.div_ceil(64) as usize).max(1)
-}
-
 impl Signature {
     /// For these parameters, and results with scalars of these widths in bits.
     #[must_use]
@@ -139,14 +136,14 @@ impl Signature {
         for parameter in &mut parameters {
             if let ParameterKind::Values { widths, first_word, .. } = &mut parameter.kind {
                 *first_word = words;
-                words += widths.iter().map(|w| words_of(*w)).sum::<usize>();
+                words += widths.iter().map(|w| Bits::words_of(*w)).sum::<usize>();
             }
         }
         Signature {
             parameters,
             results: results.to_vec(),
             first_result: words,
-            words: words + results.iter().map(|w| words_of(*w)).sum::<usize>(),
+            words: words + results.iter().map(|w| Bits::words_of(*w)).sum::<usize>(),
         }
     }
 
@@ -190,7 +187,7 @@ impl Signature {
     pub fn scalar(&self, parameter: usize, scalar: usize) -> Option<(u32, usize)> {
         match &self.parameters.get(parameter)?.kind {
             ParameterKind::Values { widths, first_word, .. } => {
-                let before: usize = widths.get(..scalar)?.iter().map(|w| words_of(*w)).sum();
+                let before: usize = widths.get(..scalar)?.iter().map(|w| Bits::words_of(*w)).sum();
                 Some((*widths.get(scalar)?, first_word + before))
             }
             ParameterKind::Payload(_) | ParameterKind::Text(_) => None,

@@ -1,13 +1,14 @@
 //! AES-GCM and ChaCha20-Poly1305 over the payload.
 
 use crate::Status;
-use crate::bytes::{change_or_restore, number, with_fields};
+use crate::bytes::{change_or_restore, number};
 use crate::key_table::{KeyTable, Wiped};
 use crate::object::{Members, Type};
-use crate::shape::{Expected, Method, Shape};
+use crate::sealing::{self, SealingKey};
+use crate::shape::{Method, Shape};
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 use std::sync::Arc;
-use weir_extern_api::{Call, PayloadAccess};
+use weir_extern_api::Call;
 
 /// Bytes of a tag.
 pub(crate) const TAG: usize = 16;
@@ -16,13 +17,7 @@ const NONCE: usize = 12;
 
 static SEAL: Shape = Shape {
     name: "seal",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("key", Expected::In(32)),
-        ("nonce", Expected::In(96)),
-        ("aad", Expected::Fields("A")),
-        ("status", Expected::Status),
-    ],
+    parameters: &sealing::parameters("nonce", 8 * NONCE as u32),
 };
 static OPEN: Shape = Shape {
     name: "open",
@@ -45,29 +40,11 @@ pub(crate) const CHACHA: Type = Type {
 
 fn members(keys: Arc<KeyTable<Cipher>>) -> Members {
     let (sealing, opening) = (Arc::clone(&keys), Arc::clone(&keys));
+    let seal = move |call: &mut Call<'_>| sealing::seal(&sealing, call, |_| &[]);
+    let open = move |call: &mut Call<'_>| sealing::open(&opening, call, |text| Some(text.len()));
     Members::new(keys)
-        .with(Method::growing(&SEAL, |_| TAG, move |call| seal(&sealing, call)))
-        .with(Method::declared(&OPEN, move |call| open(&opening, call)))
-}
-
-fn seal(keys: &KeyTable<Cipher>, call: &mut Call<'_>) -> Status {
-    let key = keys.get(call.get(1));
-    let Some(cipher) = key.get() else { return Status::NoKey };
-    let nonce = number(call, 2);
-    with_fields(call, 3, |call, aad| cipher.seal(call, nonce, aad, &[]))
-}
-
-fn open(keys: &KeyTable<Cipher>, call: &mut Call<'_>) -> Status {
-    let key = keys.get(call.get(1));
-    let Some(cipher) = key.get() else { return Status::NoKey };
-    let nonce = number(call, 2);
-    let opened = with_fields(call, 3, |call, aad| {
-        cipher.open(call, nonce, aad, |text| Some((text.len(), ())))
-    });
-    match opened {
-        Ok(()) => Status::Ok,
-        Err(status) => status,
-    }
+        .with(Method::growing(&SEAL, |_| TAG, seal))
+        .with(Method::declared(&OPEN, open))
 }
 
 /// A key schedule.
@@ -85,16 +62,20 @@ impl Cipher {
         let algorithm = all.into_iter().find(|a| a.key_len() == key.len())?;
         Cipher::new(algorithm, key)
     }
+}
 
-    /// Appends the trailer to the payload, encrypts both, and appends the tag.
-    pub(crate) fn seal(&self, call: &mut Call<'_>, nonce: [u8; NONCE], aad: &[u8], trailer: &[u8]) -> Status {
+impl SealingKey for Cipher {
+    type Iv = [u8; NONCE];
+
+    fn iv(&self, call: &Call<'_>, parameter: usize) -> Self::Iv {
+        number(call, parameter)
+    }
+
+    fn seal(&self, call: &mut Call<'_>, nonce: Self::Iv, aad: &[u8], trailer: &[u8]) -> Status {
         let before = call.payload().len();
-        let text = before + trailer.len();
-        if call.resize_payload(text + TAG).is_err() {
+        let Some((text, tag)) = sealing::append(call, trailer, TAG) else {
             return Status::NoRoom;
-        }
-        let (text, tag) = call.payload_mut().split_at_mut(text);
-        text[before..].copy_from_slice(trailer);
+        };
         let nonce = Nonce::assume_unique_for_key(nonce);
         match self.0.get().seal_in_place_separate_tag(nonce, Aad::from(aad), text) {
             Ok(made) => {
@@ -109,12 +90,10 @@ impl Cipher {
         }
     }
 
-    /// Verifies the tag and decrypts. `accept` says how many bytes of the text the payload keeps,
-    /// and a result; `None` if the text is malformed. On failure the payload is as before.
-    pub(crate) fn open<R>(
+    fn open<R>(
         &self,
         call: &mut Call<'_>,
-        nonce: [u8; NONCE],
+        nonce: Self::Iv,
         aad: &[u8],
         accept: impl FnOnce(&[u8]) -> Option<(usize, R)>,
     ) -> Result<R, Status> {

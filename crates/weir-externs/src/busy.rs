@@ -37,6 +37,11 @@ impl BusyCycles {
     fn rate(&self) -> u64 {
         *self.rate.get_or_init(calibrate)
     }
+
+    fn steps(&self, cycles: u64) -> u64 {
+        let steps = (u128::from(cycles.min(MAX_CYCLES)) * u128::from(self.rate())) >> 32;
+        steps as u64
+    }
 }
 
 impl Extern for BusyCycles {
@@ -47,9 +52,7 @@ impl Extern for BusyCycles {
     }
 
     fn call(&self, call: &mut Call<'_>) -> Outcome {
-        let cycles = call.get(0).min(MAX_CYCLES);
-        let steps = (u128::from(cycles) * u128::from(self.rate())) >> 32;
-        spin(steps as u64);
+        spin(self.steps(call.get(0)));
         Outcome::Continue
     }
 }
@@ -79,31 +82,16 @@ fn calibrate() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_extern_api::Parameter;
 
-    /// The fastest of several calls: others share the machine.
-    fn cycles_of(busy: &BusyCycles, cycles: u64) -> u64 {
-        let signature = Signature::new(vec![Parameter::input("cycles", &[32])], &[]);
-        busy.check(&signature).expect("it fits");
-        let clock = quanta::Clock::new();
-        let run = || {
-            let mut words = [cycles];
-            let mut call = Call::new(&signature, &mut words, None);
-            let before = clock.raw();
-            assert_eq!(busy.call(&mut call), Outcome::Continue);
-            clock.raw() - before
-        };
-        (0..50).map(|_| run()).min().unwrap_or(0)
-    }
-
+    /// How long they take is measured by `weir bench async`.
     #[test]
-    fn calls_take_about_as_long_as_they_should() {
-        let busy = BusyCycles::default();
-        for cycles in [10_000, 100_000, 1_000_000] {
-            let found = cycles_of(&busy, cycles);
-            let error = found.abs_diff(cycles) as f64 / cycles as f64;
-            println!("{cycles} cycles took {found}: {:.1} % off", 100.0 * error);
-            assert!(error < 0.3, "{cycles} cycles took {found}");
-        }
+    fn steps_are_the_cycles_at_the_measured_rate() {
+        let busy = BusyCycles {
+            rate: OnceLock::from(3 << 31),
+        };
+        let steps = [0, 1, 1000, MAX_CYCLES, MAX_CYCLES + 1, u64::MAX].map(|cycles| busy.steps(cycles));
+        let most = MAX_CYCLES * 3 / 2;
+        assert_eq!(steps, [0, 1, 1500, most, most, most]);
+        assert!(calibrate() > 0);
     }
 }

@@ -1,18 +1,19 @@
 //! AES-CBC, then HMAC-SHA-256-128 over the ciphertext (RFC 3602, RFC 4868).
 
 use crate::Status;
-use crate::bytes::{change_or_restore, number, with_fields};
-use crate::esp::{Trailer, associated_data};
+use crate::bytes::{change_or_restore, number};
+use crate::esp;
 use crate::key_table::KeyTable;
 use crate::mac::{HMAC_TAG, MacKey};
 use crate::object::{Members, Type};
-use crate::shape::{Expected, Method, Shape};
+use crate::sealing::{self, SealingKey};
+use crate::shape::{Method, Shape};
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt, InnerIvInit};
 use aes::cipher::{KeyInit, consts::U16};
 use aes::{Aes128, Aes256};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
-use weir_extern_api::{Call, PayloadAccess};
+use weir_extern_api::Call;
 
 /// Bytes of a block and of an IV.
 const BLOCK: usize = 16;
@@ -21,15 +22,12 @@ const TAG: usize = HMAC_TAG / 2;
 /// Bytes of an HMAC key (RFC 4868, 2.1.1).
 const MAC_KEY: usize = 32;
 
+/// Bits of an IV.
+const IV_BITS: u32 = 8 * BLOCK as u32;
+
 static SEAL: Shape = Shape {
     name: "seal",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("key", Expected::In(32)),
-        ("iv", Expected::In(128)),
-        ("aad", Expected::Fields("A")),
-        ("status", Expected::Status),
-    ],
+    parameters: &sealing::parameters("iv", IV_BITS),
 };
 static OPEN: Shape = Shape {
     name: "open",
@@ -37,27 +35,11 @@ static OPEN: Shape = Shape {
 };
 static SEAL_ESP: Shape = Shape {
     name: "seal_esp",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("key", Expected::In(32)),
-        ("spi", Expected::In(32)),
-        ("sequence", Expected::In(32)),
-        ("iv", Expected::In(128)),
-        ("next_header", Expected::In(8)),
-        ("status", Expected::Status),
-    ],
+    parameters: &esp::parameters(IV_BITS, esp::SEALED),
 };
 static OPEN_ESP: Shape = Shape {
     name: "open_esp",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("key", Expected::In(32)),
-        ("spi", Expected::In(32)),
-        ("sequence", Expected::In(32)),
-        ("iv", Expected::In(128)),
-        ("next_header", Expected::Out(8)),
-        ("status", Expected::Status),
-    ],
+    parameters: &esp::parameters(IV_BITS, esp::OPENED),
 };
 
 /// `aes_cbc_hmac`
@@ -73,63 +55,19 @@ pub(crate) const AES_CBC_HMAC: Type = Type {
 fn members(keys: Arc<KeyTable<Key>>) -> Members {
     let of = || Arc::clone(&keys);
     let (seals, opens, seals_esp, opens_esp) = (of(), of(), of(), of());
+    let seal = move |call: &mut Call<'_>| sealing::seal(&seals, call, padding);
+    let open = move |call: &mut Call<'_>| sealing::open(&opens, call, unpadded);
+    let seal_esp = move |call: &mut Call<'_>| esp::seal(&seals_esp, call, BLOCK);
+    let open_esp = move |call: &mut Call<'_>| esp::open(&opens_esp, call, BLOCK);
     Members::new(keys)
-        .with(Method::growing(&SEAL, growth, move |call| seal(&seals, call)))
-        .with(Method::declared(&OPEN, move |call| open(&opens, call)))
-        .with(Method::growing(&SEAL_ESP, esp_growth, move |call| {
-            seal_esp(&seals_esp, call)
-        }))
-        .with(Method::declared(&OPEN_ESP, move |call| open_esp(&opens_esp, call)))
-}
-
-fn growth(payload: usize) -> usize {
-    padding(payload).len() + TAG
-}
-
-fn esp_growth(payload: usize) -> usize {
-    Trailer::new(payload, BLOCK, 0).bytes().len() + TAG
-}
-
-fn seal(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
-    let key = keys.get(call.get(1));
-    let Some(key) = key.get() else { return Status::NoKey };
-    let (iv, padding) = (number(call, 2), padding(call.payload().len()));
-    with_fields(call, 3, |call, aad| key.seal(call, iv, aad, padding))
-}
-
-fn open(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
-    let key = keys.get(call.get(1));
-    let Some(key) = key.get() else { return Status::NoKey };
-    let iv = number(call, 2);
-    let opened = with_fields(call, 3, |call, aad| {
-        key.open(call, iv, aad, |text| Some((without_padding(text)?, ())))
-    });
-    match opened {
-        Ok(()) => Status::Ok,
-        Err(status) => status,
-    }
-}
-
-fn seal_esp(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
-    let key = keys.get(call.get(1));
-    let Some(key) = key.get() else { return Status::NoKey };
-    let trailer = Trailer::new(call.payload().len(), BLOCK, call.get(5) as u8);
-    key.seal(call, number(call, 4), &associated_data(call), trailer.bytes())
-}
-
-fn open_esp(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
-    call.set(5, 0);
-    let key = keys.get(call.get(1));
-    let Some(key) = key.get() else { return Status::NoKey };
-    let (iv, aad) = (number(call, 4), associated_data(call));
-    let opened = key.open(call, iv, &aad, |text| Trailer::parse(text, BLOCK));
-    match opened {
-        Ok(next_header) => {
-            call.set(5, u64::from(next_header));
-            Status::Ok
-        }
-        Err(status) => status,
-    }
+        .with(Method::growing(&SEAL, |payload| padding(payload).len() + TAG, seal))
+        .with(Method::declared(&OPEN, open))
+        .with(Method::growing(
+            &SEAL_ESP,
+            |payload| esp::growth(payload, BLOCK, TAG),
+            seal_esp,
+        ))
+        .with(Method::declared(&OPEN_ESP, open_esp))
 }
 
 /// The padding of a payload of this length: 1 to 16 bytes, each their number (RFC 5652, 6.3).
@@ -148,7 +86,7 @@ fn padding(payload: usize) -> &'static [u8] {
 }
 
 /// The length of a text without its padding.
-fn without_padding(text: &[u8]) -> Option<usize> {
+fn unpadded(text: &[u8]) -> Option<usize> {
     let length = text.len().checked_sub(usize::from(*text.last()?))?;
     (text[length..] == *padding(length)).then_some(length)
 }
@@ -174,17 +112,20 @@ impl Key {
         let mac = MacKey::new(mac);
         Some(Key { cipher, mac })
     }
+}
 
-    /// Appends the trailer to the payload, encrypts both, and appends the tag of `aad`, IV and
-    /// ciphertext. Payload and trailer are whole blocks.
-    fn seal(&self, call: &mut Call<'_>, iv: [u8; BLOCK], aad: &[u8], trailer: &[u8]) -> Status {
-        let before = call.payload().len();
-        let text = before + trailer.len();
-        if call.resize_payload(text + TAG).is_err() {
+impl SealingKey for Key {
+    type Iv = [u8; BLOCK];
+
+    fn iv(&self, call: &Call<'_>, parameter: usize) -> Self::Iv {
+        number(call, parameter)
+    }
+
+    /// Payload and trailer are whole blocks. The tag covers `aad`, IV and ciphertext.
+    fn seal(&self, call: &mut Call<'_>, iv: Self::Iv, aad: &[u8], trailer: &[u8]) -> Status {
+        let Some((text, tag)) = sealing::append(call, trailer, TAG) else {
             return Status::NoRoom;
-        }
-        let (text, tag) = call.payload_mut().split_at_mut(text);
-        text[before..].copy_from_slice(trailer);
+        };
         let (blocks, _) = Array::slice_as_chunks_mut(text);
         match &self.cipher {
             Schedule::Aes128(aes) => encrypt(aes, iv, blocks),
@@ -194,12 +135,10 @@ impl Key {
         Status::Ok
     }
 
-    /// Verifies the tag, then decrypts. `accept` says how many bytes of the text the payload keeps,
-    /// and a result; `None` if the text is malformed. On failure the payload is as before.
     fn open<R>(
         &self,
         call: &mut Call<'_>,
-        iv: [u8; BLOCK],
+        iv: Self::Iv,
         aad: &[u8],
         accept: impl FnOnce(&[u8]) -> Option<(usize, R)>,
     ) -> Result<R, Status> {

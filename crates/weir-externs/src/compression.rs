@@ -1,8 +1,9 @@
 //! Compression of the payload. The algorithms are in [`crate::lz4`] and `crate::zstd`.
 
 use crate::Status;
+use crate::shape::Expected;
 use std::cell::RefCell;
-use weir_extern_api::Call;
+use weir_extern_api::{Call, PayloadAccess};
 
 /// The most bytes of a payload before compression. It bounds what a packet can expand to.
 pub(crate) const MAX_ORIGINAL: usize = 65_535;
@@ -11,6 +12,13 @@ thread_local! {
     /// The output of an algorithm. Grows to the largest one.
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
+
+/// The parameters of decompression.
+pub(crate) const DECOMPRESS: [(&str, Expected); 3] = [
+    ("p", Expected::Payload(PayloadAccess::Resize)),
+    ("original_length", Expected::In(32)),
+    ("status", Expected::Status),
+];
 
 /// Passes on memory of this many bytes, with any content.
 fn with_output<R>(bytes: usize, run: impl FnOnce(&mut [u8]) -> R) -> R {

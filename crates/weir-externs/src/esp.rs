@@ -5,6 +5,7 @@ use crate::aead::{Cipher, TAG};
 use crate::bytes::number;
 use crate::key_table::KeyTable;
 use crate::object::{Members, Type};
+use crate::sealing::SealingKey;
 use crate::shape::{Expected, Method, Shape};
 use std::sync::Arc;
 use weir_extern_api::{Call, PayloadAccess};
@@ -15,30 +16,35 @@ const SALT: usize = 4;
 /// The ciphertext's length is a multiple of this many bytes.
 const ALIGNMENT: usize = 4;
 
+/// Bytes of the IV.
+const IV: usize = 8;
+
 static SEAL: Shape = Shape {
     name: "seal",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("key", Expected::In(32)),
-        ("spi", Expected::In(32)),
-        ("sequence", Expected::In(32)),
-        ("iv", Expected::In(64)),
-        ("next_header", Expected::In(8)),
-        ("status", Expected::Status),
-    ],
+    parameters: &parameters(8 * IV as u32, SEALED),
 };
 static OPEN: Shape = Shape {
     name: "open",
-    parameters: &[
+    parameters: &parameters(8 * IV as u32, OPENED),
+};
+
+/// The next header where a packet is encrypted.
+pub(crate) const SEALED: Expected = Expected::In(8);
+/// The next header where a packet is decrypted.
+pub(crate) const OPENED: Expected = Expected::Out(8);
+
+/// The parameters of [`seal`] and [`open`].
+pub(crate) const fn parameters(iv_bits: u32, next_header: Expected) -> [(&'static str, Expected); 7] {
+    [
         ("p", Expected::Payload(PayloadAccess::Resize)),
         ("key", Expected::In(32)),
         ("spi", Expected::In(32)),
         ("sequence", Expected::In(32)),
-        ("iv", Expected::In(64)),
-        ("next_header", Expected::Out(8)),
+        ("iv", Expected::In(iv_bits)),
+        ("next_header", next_header),
         ("status", Expected::Status),
-    ],
-};
+    ]
+}
 
 /// `esp_gcm`
 pub(crate) const ESP_GCM: Type = Type {
@@ -66,44 +72,64 @@ impl Key {
             salt: Zeroizing::new(*salt),
         })
     }
+}
+
+impl SealingKey for Key {
+    type Iv = [u8; SALT + IV];
 
     /// The salt, then the IV of the packet.
-    fn nonce(&self, call: &Call<'_>) -> [u8; 12] {
-        let mut nonce = [0; 12];
+    fn iv(&self, call: &Call<'_>, parameter: usize) -> Self::Iv {
+        let mut nonce = [0; SALT + IV];
         nonce[..SALT].copy_from_slice(&*self.salt);
-        nonce[SALT..].copy_from_slice(&number::<8>(call, 4));
+        nonce[SALT..].copy_from_slice(&number::<IV>(call, parameter));
         nonce
+    }
+
+    fn seal(&self, call: &mut Call<'_>, iv: Self::Iv, aad: &[u8], trailer: &[u8]) -> Status {
+        self.cipher.seal(call, iv, aad, trailer)
+    }
+
+    fn open<R>(
+        &self,
+        call: &mut Call<'_>,
+        iv: Self::Iv,
+        aad: &[u8],
+        accept: impl FnOnce(&[u8]) -> Option<(usize, R)>,
+    ) -> Result<R, Status> {
+        self.cipher.open(call, iv, aad, accept)
     }
 }
 
 fn members(keys: Arc<KeyTable<Key>>) -> Members {
     let (sealing, opening) = (Arc::clone(&keys), Arc::clone(&keys));
+    let seal = move |call: &mut Call<'_>| seal(&sealing, call, ALIGNMENT);
+    let open = move |call: &mut Call<'_>| open(&opening, call, ALIGNMENT);
     Members::new(keys)
-        .with(Method::growing(&SEAL, growth, move |call| seal(&sealing, call)))
-        .with(Method::declared(&OPEN, move |call| open(&opening, call)))
+        .with(Method::growing(&SEAL, |payload| growth(payload, ALIGNMENT, TAG), seal))
+        .with(Method::declared(&OPEN, open))
 }
 
-fn growth(payload: usize) -> usize {
-    Trailer::new(payload, ALIGNMENT, 0).bytes().len() + TAG
+/// The bytes by which encryption makes a payload longer.
+pub(crate) fn growth(payload: usize, alignment: usize, tag: usize) -> usize {
+    Trailer::new(payload, alignment, 0).bytes().len() + tag
 }
 
-fn seal(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
+/// Encrypts with the key of a call. The ciphertext is a multiple of `alignment` bytes.
+pub(crate) fn seal<K: SealingKey>(keys: &KeyTable<K>, call: &mut Call<'_>, alignment: usize) -> Status {
     let key = keys.get(call.get(1));
     let Some(key) = key.get() else { return Status::NoKey };
-    let trailer = Trailer::new(call.payload().len(), ALIGNMENT, call.get(5) as u8);
-    key.cipher
-        .seal(call, key.nonce(call), &associated_data(call), trailer.bytes())
+    let trailer = Trailer::new(call.payload().len(), alignment, call.get(5) as u8);
+    let (iv, aad) = (key.iv(call, 4), associated_data(call));
+    key.seal(call, iv, &aad, trailer.bytes())
 }
 
-fn open(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
+/// Decrypts with the key of a call.
+pub(crate) fn open<K: SealingKey>(keys: &KeyTable<K>, call: &mut Call<'_>, alignment: usize) -> Status {
     call.set(5, 0);
     let key = keys.get(call.get(1));
     let Some(key) = key.get() else { return Status::NoKey };
-    let (nonce, aad) = (key.nonce(call), associated_data(call));
-    let opened = key
-        .cipher
-        .open(call, nonce, &aad, |text| Trailer::parse(text, ALIGNMENT));
-    match opened {
+    let (iv, aad) = (key.iv(call, 4), associated_data(call));
+    match key.open(call, iv, &aad, |text| Trailer::parse(text, alignment)) {
         Ok(next_header) => {
             call.set(5, u64::from(next_header));
             Status::Ok
@@ -113,7 +139,7 @@ fn open(keys: &KeyTable<Key>, call: &mut Call<'_>) -> Status {
 }
 
 /// SPI and sequence number, which the tag covers.
-pub(crate) fn associated_data(call: &Call<'_>) -> [u8; 8] {
+fn associated_data(call: &Call<'_>) -> [u8; 8] {
     let mut aad = [0; 8];
     aad[..4].copy_from_slice(&number::<4>(call, 2));
     aad[4..].copy_from_slice(&number::<4>(call, 3));
@@ -121,7 +147,7 @@ pub(crate) fn associated_data(call: &Call<'_>) -> [u8; 8] {
 }
 
 /// Padding, pad length, next header (RFC 4303, 2.4 to 2.6).
-pub(crate) struct Trailer {
+struct Trailer {
     bytes: [u8; 17],
     length: usize,
 }
@@ -129,7 +155,7 @@ pub(crate) struct Trailer {
 impl Trailer {
     /// For a payload of this length. Payload and trailer are then a multiple of `alignment` bytes,
     /// which is at most 16.
-    pub(crate) fn new(payload: usize, alignment: usize, next_header: u8) -> Self {
+    fn new(payload: usize, alignment: usize, next_header: u8) -> Self {
         let padding = (payload + 2).next_multiple_of(alignment) - payload - 2;
         let mut bytes = [0; 17];
         for (byte, value) in bytes.iter_mut().zip(1..=padding as u8) {
@@ -143,13 +169,13 @@ impl Trailer {
         }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
     /// The length of the payload before the trailer, and the next header. `None` if the padding is
     /// not 1, 2, 3, …, or the length is no multiple of `alignment`.
-    pub(crate) fn parse(text: &[u8], alignment: usize) -> Option<(usize, u8)> {
+    fn parse(text: &[u8], alignment: usize) -> Option<(usize, u8)> {
         let (padded, &[pad_length, next_header]) = text.split_last_chunk::<2>()?;
         let payload = padded.len().checked_sub(usize::from(pad_length))?;
         let is_padding = padded[payload..]

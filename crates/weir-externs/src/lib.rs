@@ -60,6 +60,7 @@ mod lz4;
 mod mac;
 mod object;
 mod payload;
+mod sealing;
 mod sequence;
 mod shape;
 mod status;

@@ -1,7 +1,7 @@
 //! The LZ4 block format.
 
 use crate::Status;
-use crate::compression::{MAX_ORIGINAL, compress, decompress};
+use crate::compression::{self, MAX_ORIGINAL, compress, decompress};
 use crate::object::Declared;
 use crate::shape::{Expected, Method, Shape};
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
@@ -21,11 +21,7 @@ static COMPRESS: Shape = Shape {
 };
 static DECOMPRESS: Shape = Shape {
     name: "lz4_decompress",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("original_length", Expected::In(32)),
-        ("status", Expected::Status),
-    ],
+    parameters: &compression::DECOMPRESS,
 };
 
 thread_local! {

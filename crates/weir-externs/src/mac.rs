@@ -21,40 +21,40 @@ const SIPHASH_KEY: usize = 16;
 
 static HMAC: Shape = Shape {
     name: "compute",
-    parameters: &[
-        ("key", Expected::In(32)),
-        ("data", Expected::Fields("T")),
-        ("tag", Expected::Out(256)),
-        ("status", Expected::Status),
-    ],
+    parameters: &of_fields("tag", 8 * HMAC_TAG as u32),
 };
 static HMAC_PAYLOAD: Shape = Shape {
     name: "compute_payload",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Read)),
-        ("key", Expected::In(32)),
-        ("tag", Expected::Out(256)),
-        ("status", Expected::Status),
-    ],
+    parameters: &of_payload("tag", 8 * HMAC_TAG as u32),
 };
 static SIPHASH: Shape = Shape {
     name: "compute",
-    parameters: &[
-        ("key", Expected::In(32)),
-        ("data", Expected::Fields("T")),
-        ("hash", Expected::Out(64)),
-        ("status", Expected::Status),
-    ],
+    parameters: &of_fields("hash", 64),
 };
 static SIPHASH_PAYLOAD: Shape = Shape {
     name: "compute_payload",
-    parameters: &[
+    parameters: &of_payload("hash", 64),
+};
+
+/// The parameters of a code over fields, with its name and its bits.
+const fn of_fields(code: &'static str, bits: u32) -> [(&'static str, Expected); 4] {
+    [
+        ("key", Expected::In(32)),
+        ("data", Expected::Fields("T")),
+        (code, Expected::Out(bits)),
+        ("status", Expected::Status),
+    ]
+}
+
+/// The parameters of a code over the payload, with its name and its bits.
+const fn of_payload(code: &'static str, bits: u32) -> [(&'static str, Expected); 4] {
+    [
         ("p", Expected::Payload(PayloadAccess::Read)),
         ("key", Expected::In(32)),
-        ("hash", Expected::Out(64)),
+        (code, Expected::Out(bits)),
         ("status", Expected::Status),
-    ],
-};
+    ]
+}
 
 /// `hmac_sha256`
 pub(crate) const HMAC_SHA256: Type = Type {

@@ -1,7 +1,7 @@
 //! Zstandard frames (RFC 8878).
 
 use crate::Status;
-use crate::compression::{MAX_ORIGINAL, compress, decompress};
+use crate::compression::{self, MAX_ORIGINAL, compress, decompress};
 use crate::object::Declared;
 use crate::shape::{Expected, Method, Shape};
 use std::cell::RefCell;
@@ -23,11 +23,7 @@ static COMPRESS: Shape = Shape {
 };
 static DECOMPRESS: Shape = Shape {
     name: "zstd_decompress",
-    parameters: &[
-        ("p", Expected::Payload(PayloadAccess::Resize)),
-        ("original_length", Expected::In(32)),
-        ("status", Expected::Status),
-    ],
+    parameters: &compression::DECOMPRESS,
 };
 
 thread_local! {

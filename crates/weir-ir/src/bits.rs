@@ -204,6 +204,13 @@ impl Bits {
         }
     }
 
+    /// The 64-bit words that hold a value of this width in bits: at least one.
+    #[must_use]
+    #[inline]
+    pub fn words_of(width: u32) -> usize {
+        width.div_ceil(64).max(1) as usize
+    }
+
     /// The value in these 64-bit words, the least significant first. Missing words are 0, bits
     /// beyond the width are cut off.
     #[must_use]

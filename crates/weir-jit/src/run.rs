@@ -30,7 +30,7 @@ pub use suspended::{SavedContext, Suspended};
 
 use crate::compile::Compiled;
 use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
-use crate::sites::{Scalar, from_words};
+use crate::sites::Scalar;
 use cells::CellArrays;
 use env::HostPointer;
 use matrix::ContextMatrix;
@@ -265,7 +265,7 @@ impl Machine {
         let words: Vec<u64> = (0..scalar.words())
             .map(|i| self.memory.context[(row + i) * PITCH + slot])
             .collect();
-        from_words(scalar.width, &words)
+        Bits::from_words(scalar.width, &words)
     }
 }
 

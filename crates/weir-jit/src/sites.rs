@@ -45,11 +45,7 @@ pub(crate) struct Scalar {
 impl Scalar {
     /// The words that it takes: of a varbit, length and address.
     pub fn words(self) -> usize {
-        if self.varbit {
-            2
-        } else {
-            self.width.div_ceil(64).max(1) as usize
-        }
+        if self.varbit { 2 } else { Bits::words_of(self.width) }
     }
 
     /// The value in these words.
@@ -59,7 +55,7 @@ impl Scalar {
     /// bits.
     pub unsafe fn read(self, words: &[u64]) -> Bits {
         if !self.varbit {
-            return from_words(self.width, words);
+            return Bits::from_words(self.width, words);
         }
         let bits = u32::try_from(words[0]).unwrap_or(0).min(self.width);
         if bits == 0 {
@@ -79,7 +75,7 @@ impl Scalar {
             return;
         }
         let words = &mut words[..self.words()];
-        to_words(value, words);
+        value.to_words(words);
         if let (Some(last), rest @ 1..) = (words.last_mut(), self.width % u64::BITS) {
             *last &= (1 << rest) - 1;
         } else if self.width == 0 {
@@ -94,35 +90,6 @@ impl From<VarInfo> for Scalar {
             width: info.width,
             varbit: info.varbit,
         }
-    }
-}
-
-/// Converts words, the lowest first, to a value.
-pub(crate) fn from_words(width: u32, words: &[u64]) -> Bits {
-    match width {
-        0..=64 => Bits::new(width, words[0].into()),
-        65..=128 => Bits::new(width, u128::from(words[0]) | u128::from(words[1]) << 64),
-        _ => {
-            let count = width.div_ceil(64) as usize;
-            let bytes: Vec<u8> = words[..count].iter().rev().flat_map(|w| w.to_be_bytes()).collect();
-            Bits::from_bytes(count as u32 * 64, &bytes).zero_extend(width)
-        }
-    }
-}
-
-/// Converts a value to words, the lowest first; words beyond it become 0.
-pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
-    words.fill(0);
-    if let Some(small) = value.to_u128() {
-        for (i, word) in words.iter_mut().take(2).enumerate() {
-            *word = (small >> (64 * i)) as u64;
-        }
-        return;
-    }
-    for (word, chunk) in words.iter_mut().zip(value.to_bytes().rchunks(8)) {
-        let mut bytes = [0; 8];
-        bytes[8 - chunk.len()..].copy_from_slice(chunk);
-        *word = u64::from_be_bytes(bytes);
     }
 }
 

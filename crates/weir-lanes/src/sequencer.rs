@@ -154,9 +154,9 @@ impl<J> Sequencer<J> {
     /// # Errors
     /// The job, if its ticket is not outstanding: it was completed or forgotten before.
     #[inline]
-    pub fn complete(&mut self, ticket: Ticket, job: J, released: &mut Vec<J>) -> Result<(), J> {
+    pub fn complete(&mut self, ticket: Ticket, job: J, released: &mut impl Extend<J>) -> Result<(), J> {
         if self.order == Order::None {
-            released.push(job);
+            released.extend(Some(job));
             return Ok(());
         }
         match self.waiting(ticket) {
@@ -169,7 +169,7 @@ impl<J> Sequencer<J> {
 
     /// Skips a job that is lost. Appends to `released` those that were waiting for it. Returns
     /// whether the ticket was outstanding; without an order, none is.
-    pub fn forget(&mut self, ticket: Ticket, released: &mut Vec<J>) -> bool {
+    pub fn forget(&mut self, ticket: Ticket, released: &mut impl Extend<J>) -> bool {
         match self.waiting(ticket) {
             Some(entry) => entry.state = State::Lost,
             None => return false,
@@ -183,7 +183,7 @@ impl<J> Sequencer<J> {
     ///
     /// Called after [`Port::check`](crate::Port::check) reported the thread, and before another job
     /// is submitted to it. Jobs that were collected before have to be completed here first.
-    pub fn forget_route(&mut self, route: u32, released: &mut Vec<J>) -> usize {
+    pub fn forget_route(&mut self, route: u32, released: &mut impl Extend<J>) -> usize {
         let mut forgotten = 0;
         for entry in &mut self.entries {
             if matches!(entry.state, State::Waiting(on) if on == route) {
@@ -228,7 +228,7 @@ impl<J> Sequencer<J> {
 
     /// Releases this ticket's entry, and those behind it, if it is the first of its queue.
     #[inline]
-    fn release_behind(&mut self, ticket: Ticket, released: &mut Vec<J>) {
+    fn release_behind(&mut self, ticket: Ticket, released: &mut impl Extend<J>) {
         let queue = self.entries[ticket.entry as usize].queue;
         if self.queues[queue as usize].first == ticket.entry {
             self.release(ticket.entry, released);
@@ -236,13 +236,13 @@ impl<J> Sequencer<J> {
     }
 
     /// Takes entries that do not wait from the front of a queue, of which `first` is the first.
-    fn release(&mut self, first: u32, released: &mut Vec<J>) {
+    fn release(&mut self, first: u32, released: &mut impl Extend<J>) {
         let queue = self.entries[first as usize].queue as usize;
         let mut at = first;
         while at != END {
             let entry = &mut self.entries[at as usize];
             match std::mem::replace(&mut entry.state, State::Lost) {
-                State::Done(job) => released.push(job),
+                State::Done(job) => released.extend(Some(job)),
                 State::Lost => {}
                 waiting @ State::Waiting(_) => {
                     entry.state = waiting;

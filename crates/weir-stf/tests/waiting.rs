@@ -13,8 +13,8 @@ use weir_interp::Interpreter;
 use weir_ir::{Bits, WhenFull};
 use weir_lanes::{Device, Lane, LaneConfig, LaneOptions, Port, Service};
 use weir_switch::{
-    DropReason, ExternMode, ExternOptions, Frame, Job, JobService, KeyBytes, Output, Switch, SwitchConfig, TAILROOM,
-    Verdict, Write,
+    CloneSession, DropReason, ExternMode, ExternOptions, Frame, Job, JobService, KeyBytes, Output, Replica, Switch,
+    SwitchConfig, TAILROOM, Verdict, Write,
 };
 
 /// `extern void scramble(payload_write p, in bit<32> by, inout bit<200> wide)`: changes all of it.
@@ -118,7 +118,7 @@ fn packets(count: u32, operations: &[u8]) -> Vec<Vec<u8>> {
     (0..count)
         .map(|number| {
             let flow = next(5) as u8;
-            // Flows of frames without IP are told apart by their addresses.
+            // Without IP, a flow is a pair of Ethernet addresses.
             let mut packet = [&[flow; 12][..], &[0x88, 0xb5, flow]].concat();
             packet.push(operations[next(operations.len() as u64) as usize]);
             packet.extend(number.to_be_bytes());
@@ -240,6 +240,38 @@ fn packets_of_a_flow_that_make_the_same_calls_keep_their_order() {
             flows.values().map(|flow| flow.iter().map(number).collect()).collect()
         };
         assert_eq!(numbers(&found), numbers(&expected), "{mode:?} {full:?}");
+    }
+}
+
+#[test]
+fn a_serial_pipeline_keeps_what_packets_had_before_they_waited() {
+    let packets = packets(300, &ALL);
+    let with_sessions = |is_compiled| {
+        let mut switch = switch("serial", is_compiled);
+        for (session, port) in [(1, 11), (3, 13)] {
+            let replicas = vec![Replica::new(port, 0)];
+            let session_of = CloneSession {
+                replicas,
+                ..CloneSession::default()
+            };
+            let written = switch.write(Write::Session(session, Some(session_of)));
+            written.expect("a good session");
+        }
+        switch
+    };
+    let sorted = |out: Vec<Output>| {
+        let mut sent: Vec<(u32, Vec<u8>)> = out.into_iter().map(|o| (o.port, o.bytes)).collect();
+        sent.sort();
+        sent
+    };
+    let mut plain = with_sessions(false);
+    let expected = sorted(packets.iter().flat_map(|p| plain.inject(1, p, 0)).collect());
+    assert!(expected.len() > packets.len() + 100, "many are cloned");
+    for (mode, full) in MODES {
+        let mut fast = with_sessions(true);
+        attach(&mut fast, mode, full);
+        let found = sorted(forward(&mut fast, &packets));
+        assert!(found == expected, "{mode:?} {full:?}");
     }
 }
 

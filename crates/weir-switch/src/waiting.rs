@@ -1,8 +1,8 @@
 //! Packets that wait for externs, outside of any vector.
 //!
 //! A call for which a packet may wait is begun by compiled code ([`AsyncCalls::begin`]). It is
-//! executed at once, or the packet leaves the vector in a [`Job`] and compiled code goes on with
-//! the other packets. Jobs are executed by a lane of weir-lanes, and come back here; then
+//! executed at once, or the packet leaves the vector in a [`Job`] and compiled code continues
+//! with the other packets. Jobs are executed by a lane of weir-lanes, and come back here; then
 //! `fast/resume.rs` continues their packets.
 //!
 //! Nothing is allocated per packet once the pool is filled, but for packets longer than
@@ -19,6 +19,7 @@ pub use job::{Job, JobService};
 use crate::fast::Passage;
 use choice::Site;
 use flow::flow_of;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use weir_arch::{BoundCall, BoundExterns, FusedPacket, Handling};
@@ -102,9 +103,9 @@ pub(crate) struct AsyncCalls {
     /// Jobs that were executed, as they came back.
     executed: Vec<Box<Job>>,
     /// Jobs whose packets can continue.
-    ready: Vec<Box<Job>>,
+    ready: VecDeque<Box<Job>>,
     /// Jobs that were executed at once, whose packets continue behind their vector.
-    at_once: Vec<Box<Job>>,
+    at_once: VecDeque<Box<Job>>,
     /// Memory for the jobs of a vector that continues.
     pub taken: Vec<Box<Job>>,
     /// Packets that wait, or whose jobs are ready.
@@ -157,8 +158,8 @@ impl AsyncCalls {
             begun: (0..slots).map(|_| Begun::default()).collect(),
             leaving: (0..slots).map(|_| None).collect(),
             executed: Vec::with_capacity(slots),
-            ready: Vec::with_capacity(slots),
-            at_once: Vec::new(),
+            ready: VecDeque::with_capacity(slots),
+            at_once: VecDeque::new(),
             taken: Vec::with_capacity(slots),
             waiting: 0,
             counts: ExternCounts::default(),
@@ -367,7 +368,7 @@ impl AsyncCalls {
             job.is_at_once = true;
             job.execute();
             match job.ticket {
-                None => self.at_once.push(job),
+                None => self.at_once.push_back(job),
                 Some(_) => self.completed(job),
             }
         }
@@ -389,7 +390,7 @@ impl AsyncCalls {
 
     fn completed(&mut self, job: Box<Job>) {
         match job.ticket {
-            None => self.ready.push(job),
+            None => self.ready.push_back(job),
             Some(ticket) => {
                 // A ticket that was forgotten: its packet was counted as lost.
                 if let Err(job) = self.sequencer.complete(ticket, job, &mut self.ready) {
@@ -452,26 +453,25 @@ impl AsyncCalls {
     /// point. `at_once`: of those that were executed at once.
     pub fn take_ready(&mut self, at_once: bool, taken: &mut Vec<Box<Job>>) {
         let jobs = if at_once { &mut self.at_once } else { &mut self.ready };
-        let Some(first) = jobs.first() else { return };
+        let Some(first) = jobs.front() else { return };
         let (point, is_egress) = (first.context.point(), first.is_egress);
         let fits = |job: &Job| job.context.point() == point && job.is_egress == is_egress;
         let count = jobs.iter().take(VECTOR).take_while(|job| fits(job)).count();
         taken.extend(jobs.drain(..count));
     }
 
-    /// A packet continues in a slot.
-    pub fn resume(&mut self, slot: usize, job: &mut Job) {
+    /// Exchanges the words of a call, which its code behind the suspension point reads, with those
+    /// of a slot.
+    pub fn exchange_words(&mut self, slot: usize, job: &mut Job) {
         let begun = &mut self.begun[slot];
         begun.outcome = job.swap_words(&mut begun.words);
     }
 
-    /// A packet that was to continue in a slot does not yet.
-    pub fn put_back(&mut self, at_once: bool, slot: usize, mut job: Box<Job>) {
-        self.resume(slot, &mut job);
-        match at_once {
-            true => self.at_once.insert(0, job),
-            false => self.ready.insert(0, job),
-        }
+    /// Jobs that [`AsyncCalls::take_ready`] gave and whose packets have not continued: they are the
+    /// next ones.
+    pub fn put_back(&mut self, at_once: bool, rest: impl DoubleEndedIterator<Item = Box<Job>>) {
+        let jobs = if at_once { &mut self.at_once } else { &mut self.ready };
+        rest.rev().for_each(|job| jobs.push_front(job));
     }
 
     /// The packets of these jobs have continued.

@@ -3,7 +3,7 @@
 //!
 //! A block begins with `$ ` and a command, which runs in the repository's root with `weir` on the
 //! path; the rest is its output. `WEIR_BLESS=1 cargo test -p weir --test documentation` writes the
-//! output anew. `docs/own-extern.md` has a test and a folder of its own: `own_extern.rs`.
+//! output anew. `docs/own-extern.md` has a test of its own, in `examples/own_extern`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! `ipsec_gateway` and the IPsec layer of scapy, from PyPI and unmodified, understand each other
 //! byte for byte in both directions; what was changed, cut or sent twice is dropped.
-#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
+#![allow(clippy::print_stderr, reason = "it says why it is skipped")]
 
 mod common;
 

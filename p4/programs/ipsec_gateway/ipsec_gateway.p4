@@ -1,5 +1,5 @@
-// A gateway of ESP tunnels: AES-GCM as in RFC 4106, tunnel mode of RFC 4303, IPv4 in IPv4. What goes
-// into a tunnel is encrypted, what comes out of one is checked and decrypted. See README.md beside
+// A gateway of ESP tunnels: AES-GCM as in RFC 4106, tunnel mode of RFC 4303, IPv4 in IPv4. Packets
+// into a tunnel are encrypted, those out of one are checked and decrypted. See README.md beside
 // this file.
 #include <core.p4>
 #include <v1model.p4>
@@ -95,9 +95,9 @@ control GatewayVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control GatewayIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // Why packets were dropped: 0 neither IPv4 nor ESP, or damaged; 1 no tunnel leads to the address;
-    // 2 no such association; 3 too old, or seen before; 4 not authentic; 5 malformed; 6 no key;
-    // 7 sequence numbers used up; 8 too long.
+    // Why packets were dropped: 0 neither IPv4 nor ESP, or damaged; 1 no tunnel leads to the
+    // address; 2 no such association; 3 too old, or seen before; 4 not authentic; 5 malformed;
+    // 6 no key; 7 sequence numbers used up; 8 too long.
     counter(9, CounterType.packets) refused;
 
     esp_gcm(ASSOCIATIONS) outbound;
@@ -188,7 +188,7 @@ control GatewayIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                     status = extern_status_t.MALFORMED;
                 }
             }
-            // Others of the association may have come before it meanwhile.
+            // Packets of the association may have overtaken it while it waited.
             if (status == extern_status_t.OK) {
                 window.commit(association, hdr.esp.sequence, status);
             }

@@ -1,5 +1,5 @@
-// The benchmark of the asynchronous-extern paper: Ethernet forwarding by two exact tables, and a call
-// of an extern of known cost for some of the packets. See README.md beside this file.
+// The benchmark of the asynchronous-extern paper: Ethernet forwarding by two exact tables, and a
+// call of an extern of known cost for some of the packets. See README.md beside this file.
 #include <core.p4>
 #include <v1model.p4>
 #include <weir/externs.p4>

@@ -5,7 +5,7 @@ use super::externs::Op;
 use crate::fused::FusedArguments;
 use crate::hash::{self, Algorithm};
 use crate::meter::Color;
-use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
+use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input, slot};
 use crate::state::Digest;
 use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId};
@@ -25,14 +25,6 @@ impl Checksums {
     fn sum(&mut self, id: ExternId) -> &mut u16 {
         slot(&mut self.sums, id)
     }
-}
-
-fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
-    let at = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-        all.push((id, T::default()));
-        all.len() - 1
-    });
-    &mut all[at].1
 }
 
 /// Serves one packet in one block.

@@ -7,7 +7,7 @@ use super::registers::at_index;
 use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
-use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input};
+use crate::service::{Service, all_scalars, digest_fields, digest_headers, hash_input, slot};
 use crate::state::{Digest, State};
 use weir_interp::{
     ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime, read_bits,
@@ -483,14 +483,6 @@ fn header(argument: Option<&ArgValue>) -> Vec<u8> {
         .iter()
         .for_each(|s| buffer.push(s));
     buffer.into_bytes()
-}
-
-fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
-    let at = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-        all.push((id, T::default()));
-        all.len() - 1
-    });
-    &mut all[at].1
 }
 
 /// The bit of the result that the comparisons name.

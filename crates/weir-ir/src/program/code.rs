@@ -311,7 +311,7 @@ pub enum Execution {
     /// At once, on the thread that runs the packet.
     #[default]
     Inline,
-    /// `@async`: the packet may wait for it, and others may overtake it meanwhile.
+    /// `@async`: the packet may wait for it, and while it does, others may overtake it.
     Async(AsyncCall),
     /// In a [`Pipeline`](crate::pipeline::Pipeline) only: hands the inputs of an asynchronous call
     /// over. Its one result says whether the packet must wait.
@@ -325,7 +325,7 @@ pub enum Execution {
 pub struct AsyncCall {
     /// Which packets keep their order.
     pub order: CompletionOrder,
-    /// What happens where no more packets can wait; `None`: as whoever runs the program says.
+    /// What happens where no more packets can wait; `None`: what the option of the run says.
     pub full: Option<WhenFull>,
 }
 
@@ -524,8 +524,8 @@ pub enum Terminator {
     Return,
     /// A [`Pipeline`](crate::pipeline::Pipeline) leaves by this exit. In no block of a program.
     Exit(u32),
-    /// The packet waits for an extern call, then goes on. A suspension point. In no block of a
-    /// program.
+    /// The packet waits for an extern call, then continues at this block. A suspension point. In no
+    /// block of a program.
     Suspend(BlockId),
 }
 

@@ -8,7 +8,7 @@
 
 use super::Env;
 use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
-use crate::sites::{CallSite, Scalar, from_words};
+use crate::sites::{CallSite, Scalar};
 use weir_ir::{Bits, Operand, ValueSetId};
 
 /// The type of a segment.
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
                             Some(row) if !compiled.vars[v.index()].is_narrow() => {
                                 scalar.read(&read_column(first.add(row * PITCH), scalar.words()))
                             }
-                            _ => from_words(scalar.width, &[*env.arguments.add(index)]),
+                            _ => Bits::from_words(scalar.width, &[*env.arguments.add(index)]),
                         }
                     }
                 }

@@ -1,4 +1,5 @@
-// Calls for which packets wait, in actions, controls, loops and egress; two kinds of payload access.
+// Calls for which packets wait, in actions, controls, loops and egress, with two kinds of payload
+// access.
 #include <core.p4>
 #include <v1model.p4>
 #include <weir/externs.p4>

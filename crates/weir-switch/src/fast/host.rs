@@ -2,19 +2,17 @@
 //! to.
 
 use super::OnHit;
-use super::stage::Given;
-use crate::waiting::{AsyncCalls, SlotPackets};
+use super::stage::{Given, Lent, Ran, Served};
+use crate::waiting::SlotPackets;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use weir_arch::{
-    Architecture, BoundCall, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State,
-};
+use weir_arch::{BoundCall, Defaults, Env, Fused, FusedArguments, FusedPacket, LogMessage, Messages, State};
 use weir_extern_api::Outcome;
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, Suspended, VECTOR};
-use weir_table::fast::{FastTable, head};
+use weir_table::fast::head;
 
 /// What the architecture keeps of packets while they are under way. Most packets need none of it,
 /// so a slot is initialised at its first use.
@@ -45,44 +43,70 @@ fn env<'a>(state: &'a mut State, now_ns: u64, choices: &'a mut Defaults, tracer:
     }
 }
 
-/// Serves the pipeline.
-pub(super) struct SwitchHost<'a> {
-    pub arch: &'a dyn Architecture,
-    pub state: &'a mut State,
+/// What the host needs of the stage that it serves.
+pub(super) struct StageParts<'a> {
     pub fused: &'a Fused,
     /// By call: the registered extern, if it is one.
     pub externs: &'a [Option<Arc<BoundCall>>],
     pub packets: PendingLookup<'a>,
     /// Bytes of the packets as counters count them.
     pub counted: &'a [u64; VECTOR],
-    pub on_hit: &'a [OnHit],
-    pub tables: &'a [Arc<FastTable>],
-    pub sets: &'a [FastTable],
-    /// The log, while what is logged waits until it is its packet's turn.
-    pub log: Option<Messages<LogMessage>>,
-    /// What was logged, with the slot of the packet.
-    pub logged: Vec<(usize, LogMessage)>,
-    pub now_ns: u64,
-    /// When each packet is under way; without, all are now.
-    pub times: Option<&'a [u64; VECTOR]>,
-    pub async_calls: &'a mut AsyncCalls,
-    /// What packets that wait take along.
-    pub given: &'a Given<'a>,
+    /// Bytes that must lie before a packet.
     pub headroom: usize,
-    /// Packets that were dropped because no more can wait.
-    pub full: u64,
 }
 
-impl SwitchHost<'_> {
+/// Serves the pipeline.
+pub(super) struct SwitchHost<'a> {
+    stage: StageParts<'a>,
+    lent: Lent<'a>,
+    given: &'a Given<'a>,
+    served: Served<'a>,
+    /// The log, while what is logged waits until it is its packet's turn.
+    log: Option<Messages<LogMessage>>,
+    /// What was logged, with the slot of the packet.
+    logged: Vec<(usize, LogMessage)>,
+    /// Packets that were dropped because no more can wait.
+    full: u64,
+}
+
+impl<'a> SwitchHost<'a> {
+    /// For one run of a vector.
+    #[inline(always)]
+    pub fn new(stage: StageParts<'a>, lent: Lent<'a>, given: &'a Given<'a>, served: Served<'a>) -> Self {
+        SwitchHost {
+            stage,
+            lent,
+            given,
+            served,
+            log: None,
+            logged: Vec::new(),
+            full: 0,
+        }
+    }
+
+    /// What was done, when `count` packets have run.
+    #[inline(always)]
+    pub fn finish(self, count: usize) -> Ran {
+        if let Some(log) = self.log {
+            self.served.state.log = log;
+        }
+        Ran {
+            count,
+            begun: self.stage.packets.begun,
+            logged: self.logged,
+            full: self.full,
+        }
+    }
+
     /// When the packet of a slot is under way.
     fn now(&self, slot: usize) -> u64 {
-        self.times.map_or(self.now_ns, |times| times[slot])
+        self.given.times.map_or(self.given.now_ns, |times| times[slot])
     }
 
     /// The values of the selector keys of a slot; zeros for the others, which nobody asks for.
     fn selector_keys(&self, lookup: &LookedUp<'_>, slot: usize) -> Vec<Bits> {
-        let table = &self.fused.pipeline.program.tables[lookup.table];
-        let mut row = self.tables[lookup.table.index()].key_layout().words;
+        let table = &self.stage.fused.pipeline.program.tables[lookup.table];
+        let mut row = self.lent.tables[lookup.table.index()].key_layout().words;
         table
             .keys
             .iter()
@@ -90,13 +114,10 @@ impl SwitchHost<'_> {
                 if key.match_kind != MatchKind::Selector {
                     return Bits::zero(key.width);
                 }
-                let words = key.width.div_ceil(64).max(1) as usize;
-                let bytes: Vec<u8> = (0..words)
-                    .rev()
-                    .flat_map(|w| lookup.keys[(row + w) * PITCH + slot].to_be_bytes())
-                    .collect();
-                row += words;
-                Bits::from_bytes(words as u32 * 64, &bytes).zero_extend(key.width)
+                let rows = row..row + Bits::words_of(key.width);
+                row = rows.end;
+                let words: SmallVec<[u64; 4]> = rows.map(|row| lookup.keys[row * PITCH + slot]).collect();
+                Bits::from_words(key.width, &words)
             })
             .collect()
     }
@@ -104,7 +125,7 @@ impl SwitchHost<'_> {
     /// Direct counters of what was hit count.
     #[inline(never)]
     fn count_hits(&mut self, lookup: &LookedUp<'_>) {
-        let lengths = self.counted;
+        let lengths = self.stage.counted;
         if lookup.hits == u64::MAX {
             // Counting one is so short that the loop around it would be a third of it.
             let (heads, lengths) = (heads(lookup).as_chunks::<4>().0, lengths.as_chunks::<4>().0);
@@ -112,11 +133,11 @@ impl SwitchHost<'_> {
                 .iter()
                 .zip(lengths)
                 .flat_map(|(heads, lengths)| std::array::from_fn::<_, 4, _>(|i| (head::handle(heads[i]), lengths[i])));
-            self.state.count_hits(lookup.table, all);
+            self.served.state.count_hits(lookup.table, all);
         } else {
             let heads = heads(lookup);
             let hits = Slots(lookup.hits).map(|slot| (head::handle(heads[slot % VECTOR]), lengths[slot % VECTOR]));
-            self.state.count_hits(lookup.table, hits);
+            self.served.state.count_hits(lookup.table, hits);
         }
     }
 
@@ -130,9 +151,9 @@ impl SwitchHost<'_> {
             let keys = self.selector_keys(lookup, slot);
             let handle = head::handle(word);
             let now_ns = self.now(slot);
-            let resolved = self.arch.fused_hit(
-                &mut env(self.state, now_ns, &mut Defaults, &mut NoTrace),
-                self.packets.of(slot),
+            let resolved = self.served.arch.fused_hit(
+                &mut env(self.served.state, now_ns, &mut Defaults, &mut NoTrace),
+                self.stage.packets.of(slot),
                 lookup.table,
                 handle,
                 &keys,
@@ -146,7 +167,7 @@ impl SwitchHost<'_> {
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
         if self.log.is_none() {
-            self.log = Some(std::mem::take(&mut self.state.log));
+            self.log = Some(std::mem::take(&mut self.served.state.log));
         }
         let passed = FusedArguments {
             packet,
@@ -157,36 +178,36 @@ impl Host for SwitchHost<'_> {
             reads: &arguments.reads,
         };
         let now_ns = self.now(slot);
-        let goes_on = self.arch.fused_call(
-            &mut env(self.state, now_ns, &mut Defaults, &mut NoTrace),
-            self.fused,
+        let goes_on = self.served.arch.fused_call(
+            &mut env(self.served.state, now_ns, &mut Defaults, &mut NoTrace),
+            self.stage.fused,
             call,
-            self.packets.of(slot),
+            self.stage.packets.of(slot),
             passed,
         );
-        while let Some(message) = self.state.log.pop() {
+        while let Some(message) = self.served.state.log.pop() {
             self.logged.push((slot, message));
         }
         goes_on
     }
 
     fn call_extern(&mut self, call: usize, _: usize, payload: &mut [u8], words: &mut [u64]) -> bool {
-        match self.externs.get(call).and_then(Option::as_ref) {
+        match self.stage.externs.get(call).and_then(Option::as_ref) {
             Some(bound) => bound.execute(words, payload) == Outcome::Continue,
             None => true,
         }
     }
 
     fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool {
-        match self.externs.get(call).and_then(Option::as_ref) {
-            Some(bound) => self.async_calls.begin(bound, slot, consumed, payload, words),
+        match self.stage.externs.get(call).and_then(Option::as_ref) {
+            Some(bound) => self.served.async_calls.begin(bound, slot, consumed, payload, words),
             None => false,
         }
     }
 
     fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool {
-        match self.externs.get(call).and_then(Option::as_ref) {
-            Some(bound) => self.async_calls.finish(bound, slot, words),
+        match self.stage.externs.get(call).and_then(Option::as_ref) {
+            Some(bound) => self.served.async_calls.finish(bound, slot, words),
             None => true,
         }
     }
@@ -194,61 +215,66 @@ impl Host for SwitchHost<'_> {
     #[inline(never)]
     fn suspend(&mut self, suspended: Suspended<'_>) {
         let mut packets = SlotPackets {
-            headroom: self.headroom,
+            headroom: self.stage.headroom,
             is_egress: self.given.is_egress,
-            now_ns: self.now_ns,
-            times: self.times,
+            now_ns: self.given.now_ns,
+            times: self.given.times,
             ports: self.given.ports,
             handling: self.given.told,
-            fused: &mut *self.packets.packets,
-            begun: self.packets.begun,
-            lengths: self.packets.lengths,
+            fused: &mut *self.stage.packets.packets,
+            begun: self.stage.packets.begun,
+            lengths: self.stage.packets.lengths,
             first: self.given.first,
             passages: self.given.passages,
         };
-        self.full += self.async_calls.suspend(&suspended, &mut packets);
+        self.full += self.served.async_calls.suspend(&suspended, &mut packets);
         // The slots are empty now.
-        self.packets.begun &= !suspended.slots();
+        self.stage.packets.begun &= !suspended.slots();
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {
-        let bytes = self.counted[slot];
-        self.state.count(weir_ir::ExternId::new(counter), index, bytes);
+        let bytes = self.stage.counted[slot];
+        self.served.state.count(weir_ir::ExternId::new(counter), index, bytes);
     }
 
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>) {
-        let (id, lengths) = (weir_ir::ExternId::new(counter), self.counted);
+        let (id, lengths) = (weir_ir::ExternId::new(counter), self.stage.counted);
         match at {
             Indexes::Same(index) => {
                 let bytes = Slots(slots).map(|slot| lengths[slot]).sum();
-                self.state.count_many(id, index, slots.count_ones().into(), bytes);
+                self.served
+                    .state
+                    .count_many(id, index, slots.count_ones().into(), bytes);
             }
             Indexes::Each(indexes) => {
                 let packets = Slots(slots).map(|slot| (indexes[slot], lengths[slot]));
-                self.state.count_each(id, packets);
+                self.served.state.count_each(id, packets);
             }
         }
     }
 
     fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64 {
-        self.state.register_scalar(weir_ir::ExternId::new(array), scalar, index)
+        self.served
+            .state
+            .register_scalar(weir_ir::ExternId::new(array), scalar, index)
     }
 
     fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64) {
-        self.state
+        self.served
+            .state
             .set_register_scalar(weir_ir::ExternId::new(array), scalar, index, value);
     }
 
     fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>> {
-        self.state.register_cells(weir_ir::ExternId::new(array))
+        self.served.state.register_cells(weir_ir::ExternId::new(array))
     }
 
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
-        self.arch.fused_hash(self.state, algorithm, data)
+        self.served.arch.fused_hash(self.served.state, algorithm, data)
     }
 
     fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool {
-        let Some(set) = self.sets.get(set.index()) else {
+        let Some(set) = self.lent.sets.get(set.index()) else {
             return false;
         };
         let mut packed = SmallVec::<[u64; 4]>::from_elem(0, set.key_layout().words);
@@ -264,27 +290,28 @@ impl Host for SwitchHost<'_> {
             at += words;
         }
         let mut result = SmallVec::<[u64; 2]>::from_elem(0, set.result_layout().words);
-        set.lookup_one(&packed, &mut result, self.now_ns)
+        set.lookup_one(&packed, &mut result, self.given.now_ns)
     }
 
     #[inline(always)]
     fn prefetch_hits(&mut self, lookup: &LookedUp<'_>) {
-        if self.on_hit[lookup.table.index()] == OnHit::Count {
+        if self.lent.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results()[slot]));
-            self.state.fetch_counts(lookup.table, handles);
+            self.served.state.fetch_counts(lookup.table, handles);
         }
     }
 
     #[inline(always)]
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
-        self.state
+        self.served
+            .state
             .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
-        let lengths = self.counted;
-        match self.on_hit[lookup.table.index()] {
+        let lengths = self.stage.counted;
+        match self.lent.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
             OnHit::CountThere => {
-                self.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
+                self.lent.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
             }
             OnHit::Count => self.count_hits(lookup),
             OnHit::Ask => self.ask(lookup),

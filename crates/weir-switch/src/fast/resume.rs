@@ -7,7 +7,7 @@ use super::onward::Passage;
 use super::onward::running::Known;
 use super::stage::{Given, Lent, Ran, Served, Stage};
 use crate::switch::Switch;
-use crate::waiting::{CallReport, ExternCounts, ExternOptions, Job};
+use crate::waiting::{AsyncCalls, CallReport, ExternCounts, ExternOptions, Job};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,6 +35,23 @@ impl SimdKernel for ResumedVector<'_, '_, '_> {
         self.stage
             .resume(self.lent, self.given, self.served, self.frames, contexts, self.begun)
     }
+}
+
+/// What is known of the packets of jobs that have slots.
+struct Entered {
+    is_egress: bool,
+    known: Known,
+    passages: SmallVec<[Passage; VECTOR]>,
+    /// Those of whom the architecture keeps something.
+    begun: u64,
+}
+
+/// Exchanges what a job keeps of its packet with what the slot has.
+fn exchange(async_calls: &mut AsyncCalls, stage: &mut Stage, slot: usize, job: &mut Job) {
+    if job.has_fused {
+        std::mem::swap(&mut job.fused, &mut stage.packets[slot]);
+    }
+    async_calls.exchange_words(slot, job);
 }
 
 impl Switch {
@@ -83,11 +100,7 @@ impl Switch {
     fn resume_jobs(&mut self, fast: &mut FastPath, at_once: bool, mut jobs: Vec<Box<Job>>) {
         let count = self.resume_vector(fast, at_once, &mut jobs);
         // A serial pipeline may have run some of them only.
-        for slot in (count..jobs.len()).rev() {
-            if let Some(job) = jobs.pop() {
-                self.async_calls.put_back(at_once, slot, job);
-            }
-        }
+        self.async_calls.put_back(at_once, jobs.drain(count..));
         self.async_calls.give_back(&mut jobs);
         self.async_calls.taken = jobs;
     }
@@ -102,31 +115,64 @@ impl Switch {
             (true, None) => return jobs.len(),
             (false, _) => whole,
         };
-        let mut known = Known {
-            times: [0; VECTOR],
-            ports: [0; VECTOR],
-            told: [Handling::default(); VECTOR],
-        };
         let started = cycles();
-        let (mut begun, mut passages) = (0, SmallVec::<[Passage; VECTOR]>::new());
-        for (slot, job) in jobs.iter_mut().enumerate() {
-            passages.push(job.passage);
-            known.times[slot] = job.passage.time_ns;
-            known.ports[slot] = job.port;
-            known.told[slot] = job.handling;
-            stage.lengths[slot] = job.received_bytes;
-            if job.has_fused {
-                std::mem::swap(&mut job.fused, &mut stage.packets[slot]);
-                begun |= 1 << slot;
-            }
-            self.async_calls.resume(slot, job);
+        let entered = self.enter_slots(stage, jobs);
+        let count = self.run_jobs(stage, lent, &entered, at_once, jobs);
+        for (slot, job) in jobs.iter_mut().enumerate().skip(count) {
+            exchange(&mut self.async_calls, stage, slot, job);
         }
+        // A vector of their own costs most where few continue together. The rest of the program is
+        // in it, too, so that the choice leans towards inline by that.
+        self.async_calls
+            .measure_resumption(cycles().wrapping_sub(started), count);
+        count
+    }
+
+    /// Gives the slots of a stage what these jobs keep of their packets.
+    fn enter_slots(&mut self, stage: &mut Stage, jobs: &mut [Box<Job>]) -> Entered {
+        let mut entered = Entered {
+            is_egress: false,
+            known: Known {
+                times: [0; VECTOR],
+                ports: [0; VECTOR],
+                told: [Handling::default(); VECTOR],
+            },
+            passages: SmallVec::new(),
+            begun: 0,
+        };
+        for (slot, job) in jobs.iter_mut().enumerate() {
+            entered.is_egress = job.is_egress;
+            entered.passages.push(job.passage);
+            entered.known.times[slot] = job.passage.time_ns;
+            entered.known.ports[slot] = job.port;
+            entered.known.told[slot] = job.handling;
+            stage.lengths[slot] = job.received_bytes;
+            entered.begun |= u64::from(job.has_fused) << slot;
+            exchange(&mut self.async_calls, stage, slot, job);
+        }
+        entered
+    }
+
+    /// Runs what follows the calls of these jobs, and lets their packets leave; gives how many.
+    fn run_jobs(
+        &mut self,
+        stage: &mut Stage,
+        lent: Lent<'_>,
+        entered: &Entered,
+        at_once: bool,
+        jobs: &mut [Box<Job>],
+    ) -> usize {
+        let Entered {
+            is_egress,
+            ref known,
+            ref passages,
+            begun,
+        } = *entered;
         let mut frames = SmallVec::<[Frame<'_>; VECTOR]>::new();
         let mut contexts = SmallVec::<[&SavedContext; VECTOR]>::new();
         for job in jobs.iter_mut() {
-            let (memory, offset, length, context) = job.parts();
-            let Some(frame) = Frame::new(memory, offset, length) else {
-                continue;
+            let Some((frame, context)) = job.frame() else {
+                unreachable!("a packet that waits has memory")
             };
             frames.push(frame);
             contexts.push(context);
@@ -139,7 +185,7 @@ impl Switch {
             told: &known.told,
             is_egress,
             first: 0,
-            passages: Some(&passages),
+            passages: Some(passages),
         };
         let served = Served {
             arch: &*arch,
@@ -155,9 +201,22 @@ impl Switch {
             begun,
             stage,
         });
-        // Drops of packets that are at ingress for the first time are counted with their vector.
-        let first = passages.iter().enumerate().take(ran.count);
-        let first = first.filter(|(_, passage)| !passage.is_again && !is_egress);
+        if !is_egress {
+            self.count_first_drops(stage, &passages[..ran.count]);
+        }
+        let plain = match at_once || is_egress {
+            true => None,
+            false => self.leave_plainly(stage, &frames, passages, &ran),
+        };
+        match plain {
+            Some(count) => count,
+            None => self.leave_all(stage, &mut frames, known, passages, ran, is_egress),
+        }
+    }
+
+    /// Drops of packets that are at ingress for the first time are counted with their vector.
+    fn count_first_drops(&mut self, stage: &Stage, passages: &[Passage]) {
+        let first = passages.iter().enumerate().filter(|(_, passage)| !passage.is_again);
         let first = first.fold(0u64, |mask, (slot, _)| mask | 1 << slot);
         for (exit, left) in stage.fused.exits.iter().zip(stage.machine.exit_masks()) {
             if let FusedExit::Drop(reason) = exit
@@ -166,19 +225,6 @@ impl Switch {
                 self.stats.dropped_many(*reason, (left & first).count_ones().into());
             }
         }
-        let plain = match at_once || is_egress {
-            true => None,
-            false => self.leave_plainly(stage, &frames, &passages, &ran),
-        };
-        let count = match plain {
-            Some(count) => count,
-            None => self.leave_all(stage, &mut frames, &known, &passages, ran, is_egress),
-        };
-        // A vector of their own costs most where few continue together. The rest of the program is
-        // in it, too, so that the choice leans towards inline by that.
-        self.async_calls
-            .measure_resumption(cycles().wrapping_sub(started), count);
-        count
     }
 
     /// Of packets that are sent, dropped or waiting again, and nothing else: what leaves is ready,

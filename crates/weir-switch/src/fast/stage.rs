@@ -1,6 +1,6 @@
 //! A compiled pipeline, and how a vector of packets is run through it.
 
-use super::host::{PendingLookup, SwitchHost};
+use super::host::{PendingLookup, StageParts, SwitchHost};
 use super::onward::Passage;
 use super::{FastError, OnHit};
 use crate::waiting::AsyncCalls;
@@ -120,11 +120,6 @@ impl Stage {
         frames: &mut [Frame<'_>],
         longest: u64,
     ) -> Option<Ran> {
-        let Served {
-            arch,
-            state,
-            async_calls,
-        } = served;
         let headroom = self.headroom();
         let many = frames.len();
         let mut loaded = self.machine.load(frames);
@@ -135,22 +130,13 @@ impl Stage {
         if bits > longest && lengths[..many].iter().any(|l| *l > longest) {
             return None;
         }
-        let counted = match state.frame_check() {
-            0 => lengths,
-            extra => {
-                let all = self.counted.iter_mut().zip(lengths);
-                all.for_each(|(counted, length)| *counted = length + extra);
-                &*self.counted
-            }
-        };
+        let counted = counted_lengths(&mut self.counted, lengths, served.state);
         for (i, input) in self.fused.inputs.iter().enumerate() {
             if loaded.reads_input(i) {
-                fill(&mut loaded, (i, *input), given, counted, state);
+                fill(&mut loaded, (i, *input), given, counted, served.state);
             }
         }
-        let mut host = SwitchHost {
-            arch,
-            state,
+        let parts = StageParts {
             fused: &self.fused,
             externs: &self.externs,
             packets: PendingLookup {
@@ -159,29 +145,11 @@ impl Stage {
                 begun: 0,
             },
             counted,
-            on_hit: lent.on_hit,
-            tables: lent.tables,
-            sets: lent.sets,
-            log: None,
-            logged: Vec::new(),
-            now_ns: given.now_ns,
-            times: given.times,
-            async_calls,
-            given,
             headroom,
-            full: 0,
         };
+        let mut host = SwitchHost::new(parts, lent, given, served);
         let count = loaded.run(lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
-        let (begun, log, logged, full) = (host.packets.begun, host.log, host.logged, host.full);
-        if let Some(log) = log {
-            state.log = log;
-        }
-        Some(Ran {
-            count,
-            begun,
-            logged,
-            full,
-        })
+        Some(host.finish(count))
     }
 
     /// Continues packets that waited for an extern, with the contexts that they had then.
@@ -197,56 +165,41 @@ impl Stage {
         contexts: impl IntoIterator<Item = &'c SavedContext>,
         begun: u64,
     ) -> Ran {
-        let Served {
-            arch,
-            state,
-            async_calls,
-        } = served;
         let headroom = self.headroom();
         let loaded = self.machine.load(frames);
-        let extra = state.frame_check();
-        let all = self.counted.iter_mut().zip(&*self.lengths);
-        all.for_each(|(counted, length)| *counted = length + extra);
-        let mut host = SwitchHost {
-            arch,
-            state,
+        let parts = StageParts {
             fused: &self.fused,
             externs: &self.externs,
+            counted: counted_lengths(&mut self.counted, &self.lengths, served.state),
             packets: PendingLookup {
                 packets: &mut self.packets,
                 lengths: &self.lengths,
                 begun,
             },
-            counted: &self.counted,
-            on_hit: lent.on_hit,
-            tables: lent.tables,
-            sets: lent.sets,
-            log: None,
-            logged: Vec::new(),
-            now_ns: given.now_ns,
-            times: given.times,
-            async_calls,
-            given,
             headroom,
-            full: 0,
         };
+        let mut host = SwitchHost::new(parts, lent, given, served);
         let count = loaded.resume(contexts, lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
-        let (begun, log, logged, full) = (host.packets.begun, host.log, host.logged, host.full);
-        if let Some(log) = log {
-            state.log = log;
-        }
-        Ran {
-            count,
-            begun,
-            logged,
-            full,
-        }
+        host.finish(count)
     }
 
     /// The slots that have left for the driver.
     pub(super) fn exits_of(&self, slot: usize) -> impl Iterator<Item = (u32, weir_arch::FusedExit)> + '_ {
         let exits = (0..).zip(self.fused.exits.iter().copied());
         exits.filter(move |(exit, _)| self.machine.exit_mask(*exit) >> slot & 1 == 1)
+    }
+}
+
+/// The lengths with what is counted with each packet.
+#[inline(always)]
+fn counted_lengths<'a>(memory: &'a mut [u64; VECTOR], lengths: &'a [u64; VECTOR], state: &State) -> &'a [u64; VECTOR] {
+    match state.frame_check() {
+        0 => lengths,
+        extra => {
+            let all = memory.iter_mut().zip(lengths);
+            all.for_each(|(counted, length)| *counted = length + extra);
+            memory
+        }
     }
 }
 

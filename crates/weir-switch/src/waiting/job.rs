@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_arch::{BoundCall, FusedPacket, Handling};
 use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, CompletionOrder, Execution};
-use weir_jit::{SavedContext, TAILROOM};
+use weir_jit::{Frame, SavedContext, TAILROOM};
 use weir_lanes::{Service, Ticket};
 use weir_table::memory::prefetch_for_write;
 
@@ -104,15 +104,12 @@ impl Job {
         &self.call.memory[start..start + self.call.length as usize]
     }
 
-    /// The memory that the packet lies in, its offset there and its length; and its context.
-    pub(crate) fn parts(&mut self) -> (&mut [u8], usize, usize, &SavedContext) {
+    /// The packet to run, and its context. `None` before [`Job::take_packet`]: behind the packet
+    /// that it copies, and that the call leaves, there are [`TAILROOM`] bytes.
+    pub(crate) fn frame(&mut self) -> Option<(Frame<'_>, &SavedContext)> {
         let call = &mut self.call;
-        (
-            &mut call.memory,
-            call.offset as usize,
-            call.length as usize,
-            &self.context,
-        )
+        let frame = Frame::new(&mut call.memory, call.offset as usize, call.length as usize)?;
+        Some((frame, &self.context))
     }
 
     /// Fetches what the lane has read and written, to be written again.

@@ -37,12 +37,12 @@ impl FieldSlot {
             0 => {}
             1 => {
                 let mut word = [0];
-                to_words(value, &mut word);
+                value.to_words(&mut word);
                 words[first] |= (word[0] & prefix_mask(self.width, self.width)) << self.shift;
             }
             n => {
                 let words = &mut words[first..first + n];
-                to_words(value, words);
+                value.to_words(words);
                 if let (Some(last), rest @ 1..) = (words.last_mut(), self.width % u64::BITS) {
                     *last &= prefix_mask(rest, rest);
                 }
@@ -71,22 +71,6 @@ pub(crate) fn prefix_mask(width: u32, length: u32) -> u64 {
         0
     } else {
         ones & (ones << (width - length))
-    }
-}
-
-/// The value in words, least significant first. Words beyond the value become 0.
-pub(crate) fn to_words(value: &Bits, words: &mut [u64]) {
-    if let Some(small) = value.to_u128() {
-        words.fill(0);
-        words[0] = small as u64;
-        if let Some(second) = words.get_mut(1) {
-            *second = (small >> 64) as u64;
-        }
-        return;
-    }
-    let bytes = value.to_bytes();
-    for (word, chunk) in words.iter_mut().zip(bytes.rchunks(8)) {
-        *word = chunk.iter().fold(0, |w, b| w << 8 | u64::from(*b));
     }
 }
 
@@ -289,7 +273,7 @@ mod tests {
     fn wide_values_are_split_into_words() {
         let value = Bits::from_bytes(136, &[9, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 1]);
         let mut words = [7; 3];
-        to_words(&value, &mut words);
+        value.to_words(&mut words);
         assert_eq!(words, [1, 0x0102_0304_0506_0708, 9]);
         assert_eq!(prefix_mask(32, 8), 0xff00_0000);
         assert_eq!(prefix_mask(64, 64), u64::MAX);

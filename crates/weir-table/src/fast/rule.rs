@@ -1,7 +1,7 @@
 //! Entries compiled to words: value, mask, range bounds, rank.
 
 use crate::entry::Entry;
-use crate::fast::layout::{FieldSlot, KeyLayout, to_words};
+use crate::fast::layout::{FieldSlot, KeyLayout};
 use crate::spec::TableSpec;
 use std::sync::Arc;
 use weir_ir::{KeyMatch, MatchKind};
@@ -105,7 +105,7 @@ fn field(slot: &FieldSlot, kind: MatchKind, m: &KeyMatch, rule: &mut Rule) -> bo
                 let start = rule.bounds.len();
                 rule.bounds.resize(start + slot.words(), 0);
                 if slot.words() > 0 {
-                    to_words(bound, &mut rule.bounds[start..]);
+                    bound.to_words(&mut rule.bounds[start..]);
                 }
             }
             low.width() == slot.width && high.width() == slot.width
