@@ -54,6 +54,13 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         "rina_router.p4",
         include_str!("../../../p4/programs/rina_router/rina_router.p4"),
     ),
+    ("tc1.p4", include_str!("../../../p4/programs/latency/tc1/tc1.p4")),
+    ("tc2.p4", include_str!("../../../p4/programs/latency/tc2/tc2.p4")),
+    ("tc3.p4", include_str!("../../../p4/programs/latency/tc3/tc3.p4")),
+    ("tc4.p4", include_str!("../../../p4/programs/latency/tc4/tc4.p4")),
+    ("tc5.p4", include_str!("../../../p4/programs/latency/tc5/tc5.p4")),
+    ("tc6a.p4", include_str!("../../../p4/programs/latency/tc6a/tc6a.p4")),
+    ("tc6b.p4", include_str!("../../../p4/programs/latency/tc6b/tc6b.p4")),
 ];
 
 /// Control-plane state of the demo.

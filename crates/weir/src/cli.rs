@@ -45,6 +45,8 @@ enum Command {
     Run(Run),
     /// Measure packets per second without I/O
     Bench(Bench),
+    /// Predict from the source what a program costs: nanoseconds on a Tofino, cycles on weir
+    Latency(crate::latency::Latency),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
     /// Print what makes a shell complete weir's command lines
@@ -63,6 +65,7 @@ impl Command {
             Command::Build(arguments) => Some(&mut arguments.source.front_end),
             Command::Run(arguments) => Some(&mut arguments.source.front_end),
             Command::Bench(arguments) => Some(&mut arguments.front_end),
+            Command::Latency(arguments) => arguments.front_end(),
             Command::Demo(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => None,
         }
     }
@@ -619,6 +622,7 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Build(arguments) => crate::build::build(&arguments, &messages),
         Command::Run(arguments) => crate::run::run(&arguments, &messages),
         Command::Bench(arguments) => crate::bench::bench(&arguments, &messages),
+        Command::Latency(arguments) => crate::latency::latency(arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
         Command::Completion(arguments) => crate::shell::completion(&arguments),
         Command::Man(arguments) => crate::shell::man(&arguments),

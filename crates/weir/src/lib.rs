@@ -37,6 +37,7 @@ mod demo;
 mod graph;
 mod input;
 mod lanes;
+mod latency;
 mod lines;
 mod load;
 mod output;

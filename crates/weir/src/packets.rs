@@ -44,7 +44,7 @@ pub fn read_capture(reader: impl Read) -> Result<Vec<(u64, Vec<u8>)>> {
 }
 
 /// The bytes of hexadecimal digits, which may be grouped by spaces and colons and begin with `0x`.
-fn from_hex(text: &str) -> Result<Vec<u8>> {
+pub fn from_hex(text: &str) -> Result<Vec<u8>> {
     let trimmed = text.trim_start();
     let digits = trimmed.strip_prefix("0x").or_else(|| trimmed.strip_prefix("0X"));
     let digits: Vec<u32> = digits

@@ -278,6 +278,7 @@ fn plot(table: &Table, rows: &[Row]) -> Plot {
             points: of
                 .map(|(_, entries, seconds)| (*entries as f64, *entries as f64 / seconds / 1e3))
                 .collect(),
+            is_joined: true,
         }
     });
     Plot {

@@ -12,6 +12,8 @@ pub enum Match {
     Is(u64),
     /// A prefix of this many bits.
     Prefix(u64, u32),
+    /// This value but for the bits of a mask, which may be anything.
+    Masked(u64, u64),
     /// From the first to the last.
     Between(u64, u64),
     /// Whatever it is.
@@ -112,6 +114,7 @@ impl Match {
                 let mask = Bits::prefix_mask(width, length);
                 (bits(value).and(&mask), bits(value).or(&mask.not()), mask)
             }
+            Match::Masked(value, free) => (bits(value), bits(value | free), bits(free).not()),
             Match::Between(low, high) => (bits(low), bits(high), Bits::zero(width)),
             Match::Any => (Bits::zero(width), Bits::ones(width), Bits::zero(width)),
         };

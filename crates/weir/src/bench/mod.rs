@@ -2,6 +2,7 @@
 
 mod case;
 mod control;
+mod experiment;
 mod fill;
 mod measure;
 mod pool;
@@ -16,7 +17,11 @@ mod waiting;
 mod workers;
 mod workload;
 
+pub use case::Case;
 pub use control::Control;
+pub use experiment::{Experiment, KeyAt, TableFill, bundled};
+pub use measure::Plan;
+pub use svg::{Line, Plot};
 pub use sweep::Sweep;
 pub use waiting::Waiting;
 pub use workload::{Mix, Spread};
@@ -25,8 +30,7 @@ use crate::cli::{Bench, BenchWhat, Engine, MessageFormat, NO, Source, Versus};
 use crate::output::Messages;
 use crate::{load, packets};
 use anyhow::{Result, bail, ensure};
-use case::{Case, Load};
-use measure::Plan;
+use case::Load;
 use report::Report;
 use rig::Side;
 use stages::Stages;

@@ -10,6 +10,27 @@ pub struct Line {
     pub name: String,
     /// From left to right.
     pub points: Vec<(f64, f64)>,
+    /// Lines between the points.
+    pub is_joined: bool,
+}
+
+impl Line {
+    /// A line through points.
+    pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Line {
+            name: name.to_owned(),
+            points,
+            is_joined: true,
+        }
+    }
+
+    /// Points without a line.
+    pub fn scattered(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Line {
+            is_joined: false,
+            ..Line::new(name, points)
+        }
+    }
 }
 
 /// Lines over axes.
@@ -68,11 +89,13 @@ impl Plot {
                 .iter()
                 .map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), y_of(*y)))
                 .collect();
-            let _ = writeln!(
-                out,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-                path.join(" ")
-            );
+            if line.is_joined {
+                let _ = writeln!(
+                    out,
+                    "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+                    path.join(" ")
+                );
+            }
             for (x, y) in &line.points {
                 let _ = writeln!(
                     out,
@@ -160,10 +183,7 @@ mod tests {
 
     #[test]
     fn a_plot_has_its_lines_numbers_and_labels() {
-        let line = |name: &str, y: f64| Line {
-            name: name.to_owned(),
-            points: vec![(1000.0, y), (1_000_000.0, 2.0 * y)],
-        };
+        let line = |name: &str, y: f64| Line::new(name, vec![(1000.0, y), (1_000_000.0, 2.0 * y)]);
         let plot = Plot {
             title: "a < b".to_owned(),
             x: "table entries".to_owned(),

@@ -141,6 +141,7 @@ impl Sweep {
             None => lines.push(Line {
                 name: name.to_owned(),
                 points: vec![(x as f64, y)],
+                is_joined: true,
             }),
         };
         for (value, report) in self.values.iter().zip(reports) {

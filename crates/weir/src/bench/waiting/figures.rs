@@ -190,6 +190,7 @@ fn plot(title: String, y: &str, points: &[Point], lines: &[PlotLine<'_>]) -> Plo
             .map(|(name, value)| Line {
                 name: (*name).to_owned(),
                 points: points.iter().map(|p| (x(p), value(p))).collect(),
+                is_joined: true,
             })
             .collect(),
     }
@@ -307,6 +308,7 @@ pub fn figure4(how: &How) -> Result<Figure> {
         points: (all.iter().filter(|p| p.share == share).zip(COSTS))
             .map(|(p, cycles)| (f64::from(cycles), dropped(p)))
             .collect(),
+        is_joined: true,
     });
     let plot = Plot {
         title: format!("Drops at a buffer of {DEPTH}"),
@@ -476,6 +478,7 @@ pub fn figure6(how: &How) -> Result<Figure> {
         .map(|mode| Line {
             name: mode.name().to_owned(),
             points: Vec::new(),
+            is_joined: true,
         })
         .collect();
     for share in (1..=10).map(|tenth| tenth * 10) {

@@ -1,0 +1,131 @@
+//! Predictions and comparisons as text.
+
+use super::count;
+use crate::compare::{Change, Difference};
+use crate::model::Unit;
+use crate::predict::{PathPrediction, Point, Prediction};
+use std::fmt::Write;
+
+/// Paths that are shown.
+const SHOWN_PATHS: usize = 10;
+/// Packet sizes of a path that are all shown; of more only the least and the most.
+const SHOWN_SIZES: usize = 8;
+
+/// A prediction as a table, with its scope.
+#[must_use]
+pub fn prediction(prediction: &Prediction) -> String {
+    let unit = prediction.unit.symbol();
+    let mut text = format!(
+        "{}: model {} ({}), port {} Gbit/s, {} accepting paths\n",
+        prediction.program,
+        prediction.model,
+        prediction.target.name(),
+        prediction.port_gbps,
+        count(prediction.accepting_paths)
+    );
+    for path in prediction.paths.iter().take(SHOWN_PATHS) {
+        path_lines(&mut text, path, prediction.unit);
+    }
+    if prediction.paths.len() > SHOWN_PATHS {
+        let _ = writeln!(
+            text,
+            "and {} cheaper paths; --json lists all",
+            prediction.paths.len() - SHOWN_PATHS
+        );
+    }
+    if let Some((path, point)) = prediction.worst() {
+        let _ = writeln!(
+            text,
+            "\nWorst: {} with packets of {} bytes: {:.1} ± {:.1} {unit}",
+            path.name, point.packet_size, point.total, point.error
+        );
+    }
+    let _ = writeln!(text, "Scope: {}.", prediction.scope);
+    let _ = writeln!(
+        text,
+        "Error: {:.2} % on average by {}.",
+        prediction.error_pct, prediction.error_method
+    );
+    text
+}
+
+fn path_lines(text: &mut String, path: &PathPrediction, unit: Unit) {
+    let tables = if path.tables.is_empty() {
+        "no table".to_owned()
+    } else {
+        path.tables.join(" → ")
+    };
+    let _ = writeln!(
+        text,
+        "\n{} ({} states, {} header bytes; {tables})\n  {:>6} {:>10} {:>10} {:>10} {:>10} {:>12}",
+        path.name,
+        path.states,
+        path.header_bytes,
+        "bytes",
+        "baseline",
+        "parser",
+        "control",
+        "extras",
+        format!("total {}", unit.symbol())
+    );
+    let points: Vec<&Point> = match &path.points[..] {
+        [first, .., last] if path.points.len() > SHOWN_SIZES => vec![first, last],
+        all => all.iter().collect(),
+    };
+    for point in points {
+        let parts = &point.parts;
+        let _ = writeln!(
+            text,
+            "  {:>6} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>12.2} ± {:.2}",
+            point.packet_size, parts.baseline, parts.parser, parts.control, parts.extras, point.total, point.error
+        );
+    }
+    for o in &path.outside {
+        let _ = writeln!(
+            text,
+            "  outside of the training range: {} is {}, trained from {} to {}",
+            o.feature, o.value, o.least, o.most
+        );
+    }
+}
+
+/// What has changed, a line each.
+#[must_use]
+pub fn changes(changes: &[Change], unit: Unit) -> String {
+    let unit = unit.symbol();
+    let mut text = String::new();
+    let differ = |text: &mut String, word: &str, d: &Difference| {
+        let _ = writeln!(
+            text,
+            "{word}: {} with {} bytes: {:.2} → {:.2} {unit} ({:+.2}); {}",
+            d.path,
+            d.packet_size,
+            d.old,
+            d.new,
+            d.new - d.old,
+            d.because.join("; ")
+        );
+    };
+    for change in changes {
+        match change {
+            Change::Slower(d) => differ(&mut text, "slower", d),
+            Change::Faster(d) => differ(&mut text, "faster", d),
+            Change::NewWorst { path, total, old_worst } => {
+                let _ = writeln!(
+                    text,
+                    "new worst: {path}: {total:.2} {unit}; the worst was {old_worst:.2} {unit}"
+                );
+            }
+            Change::New { path, total } => {
+                let _ = writeln!(text, "new: {path}: {total:.2} {unit}");
+            }
+            Change::Gone { path } => {
+                let _ = writeln!(text, "gone: {path}");
+            }
+        }
+    }
+    if text.is_empty() {
+        text.push_str("no path has changed\n");
+    }
+    text
+}

@@ -1,0 +1,270 @@
+//! Models as files, data as CSV, training, prediction and comparison.
+
+mod common;
+
+use common::compile_text;
+use weir_latency::compare::{Change, compare};
+use weir_latency::data::{Data, DataError, Row};
+use weir_latency::evaluate::evaluate;
+use weir_latency::fit::{FitError, Kind, PlpOptions, fit};
+use weir_latency::model::{Feature, Model, Target, Unit, Values, expand, shipped, term_count};
+use weir_latency::predict::{Prediction, Question, predict};
+use weir_latency::{Features, Gress};
+
+fn program(tables: usize) -> Features {
+    let mut control = String::new();
+    let mut apply = String::new();
+    for i in 0..tables {
+        control += &format!("table t{i} {{ key = {{ hdr.ethernet.dst: exact; }} actions = {{ NoAction; }} }} ");
+        apply += &format!("t{i}.apply(); ");
+    }
+    let text = format!(
+        "#include <core.p4>\n#include <v1model.p4>\nheader ethernet_t {{ bit<48> dst; bit<48> src; bit<16> type; }}
+         struct headers_t {{ ethernet_t ethernet; }} struct meta_t {{ }}
+         parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{
+             state start {{ p.extract(hdr.ethernet); transition accept; }} }}
+         control V(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}
+         control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ {control} apply {{ {apply} }} }}
+         control E(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}
+         control C(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}
+         control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr); }} }}
+         V1Switch(P(), V(), I(), E(), C(), D()) main;"
+    );
+    Features::of(&compile_text(&text), Gress::Ingress).unwrap()
+}
+
+fn prediction(tables: usize) -> Prediction {
+    let question = Question {
+        port_gbps: 10,
+        sizes: vec![64, 2000],
+        path: None,
+    };
+    predict(
+        "p.p4",
+        &program(tables),
+        None,
+        &shipped("paper-lr-lc").unwrap(),
+        &question,
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_prediction_adds_up_and_names_what_lies_outside() {
+    let one = prediction(1);
+    let point = &one.paths[0].points[0];
+    assert_eq!(point.packet_size, 64);
+    assert!((point.parts.baseline - (0.237_622_8 * 64.0 + 152.421_65)).abs() < 1e-9);
+    // A single key of 48 bits.
+    assert!((point.parts.control - 0.601).abs() < 1e-9);
+    assert!((point.total - point.parts.total()).abs() < 1e-9);
+    let outside = &one.paths[0].outside;
+    assert_eq!(
+        (outside.len(), outside[0].feature.as_str(), outside[0].value),
+        (1, "packet_size", 2000.0)
+    );
+}
+
+#[test]
+fn comparison_names_the_path_and_what_has_changed() {
+    let (one, two) = (prediction(1), prediction(2));
+    assert!(compare(&one, &one).unwrap().is_empty());
+    let changes = compare(&one, &two).unwrap();
+    let [Change::Slower(slower)] = &changes[..] else {
+        panic!("{changes:?}")
+    };
+    assert_eq!(slower.path, "ethernet");
+    assert!((slower.new - slower.old - 0.601).abs() < 1e-6);
+    assert!(
+        slower.because.iter().any(|why| why.contains("I.t0 → I.t0, I.t1")),
+        "{:?}",
+        slower.because
+    );
+    assert!(matches!(&compare(&two, &one).unwrap()[..], [Change::Faster(_)]));
+    let mut other = two;
+    other.port_gbps = 100;
+    assert!(compare(&one, &other).unwrap_err().to_string().contains("100 Gbit/s"));
+}
+
+#[test]
+fn an_unknown_port_a_small_packet_and_an_unknown_path_are_refused() {
+    let ask = |port_gbps, size, path: Option<&str>| {
+        let question = Question {
+            port_gbps,
+            sizes: vec![size],
+            path: path.map(str::to_owned),
+        };
+        predict("p.p4", &program(0), None, &shipped("cycles").unwrap(), &question)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        ask(25, 64, None),
+        "model cycles knows ports of 10 and 100 Gbit/s, not 25"
+    );
+    assert!(ask(10, 13, None).contains("14 bytes of headers"));
+    assert!(ask(10, 64, Some("ipv4")).contains("the paths are ethernet"));
+}
+
+#[test]
+fn a_damaged_model_says_what_does_not_fit() {
+    let good = shipped("cycles").unwrap().to_json();
+    assert_eq!(Model::parse(&good).unwrap(), shipped("cycles").unwrap());
+    let broken = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        Model::parse(&good.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    assert!(broken("\"schema\": 1", "\"schema\": 2").contains("expected schema 1, found 2"));
+    assert!(broken("\"packet_size\"", "\"packet_length\"").contains("packet_length"));
+    assert!(broken("\"target\": \"tofino\"", "\"target\": \"abacus\"").contains("abacus"));
+    assert!(broken("\"coefficient\":", "\"weight\":").contains("weight"));
+    assert!(broken("\"gbps\": 100", "\"gbps\": 10").contains("two lists"));
+    for cut in (0..good.len()).step_by(97) {
+        assert!(Model::parse(&good[..cut]).is_err(), "{cut}");
+    }
+    let plp = fitted_plp();
+    let text = plp.to_json();
+    assert_eq!(Model::parse(&text).unwrap(), plp);
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["form"]["plp"]["scale"][0] = 0.0.into();
+    assert!(
+        Model::parse(&value.to_string())
+            .unwrap_err()
+            .to_string()
+            .contains("`scale` has a 0")
+    );
+    value["form"]["plp"]["scale"] = serde_json::json!([1.0]);
+    assert!(
+        Model::parse(&value.to_string())
+            .unwrap_err()
+            .to_string()
+            .contains("expected 2")
+    );
+}
+
+#[test]
+fn csv_that_is_wrong_is_refused_with_its_place() {
+    let problem = |text: &str| Data::parse(text).unwrap_err().to_string();
+    assert!(problem("case,states\na,1\n").contains("latency_ns` or `cycles"));
+    assert!(problem("states,cycles\n1,2\n").contains("expected a column `case`"));
+    assert!(problem("case,states,cycles\na,NaN,2\n").contains("line 2, column `states`"));
+    assert!(problem("case,states,cycles\na,1,2\nb,x,2\n").contains("line 3"));
+    assert!(problem("case,states,cycles\na,1,0\n").contains("above 0"));
+    assert!(problem("case,colour,cycles\na,1,2\n").contains("`colour` is unknown"));
+    assert!(problem("case,states,states,cycles\na,1,1,2\n").contains("twice"));
+    assert!(problem("case,states,cycles\na,1\n").contains("CSV"));
+    let data = Data::parse("# measured by hand\ncase, states, cycles\na, 1, 2.5\n").unwrap();
+    assert_eq!((data.rows[0].measured, data.unit), (2.5, Unit::Cycles));
+    assert_eq!(Data::parse(&data.to_csv()).unwrap(), data);
+    let error = evaluate(&shipped("paper-lr").unwrap(), &data).unwrap_err().to_string();
+    assert!(error.contains("predicts ns, but the data measure cycles"), "{error}");
+    let ns = Data::parse("case,states,latency_ns\na,1,2\n").unwrap();
+    let error = evaluate(&shipped("paper-lr").unwrap(), &ns).unwrap_err().to_string();
+    assert!(error.contains("packet_size`, `header_bytes"), "{error}");
+    assert!(matches!(ns.require(&[Feature::Tables]), Err(DataError::Missing { .. })));
+    assert!(matches!(
+        fit(&ns, &Kind::Lr, "lr", Target::Tofino),
+        Err(FitError::Cases { found: 1, .. })
+    ));
+}
+
+/// Rows of a function of two features.
+fn rows(function: impl Fn(f64, f64) -> f64) -> Data {
+    let mut rows = Vec::new();
+    for a in 0..8_u8 {
+        for b in 0..8_u8 {
+            let mut values = Values::new(0);
+            values.set(Feature::States, a.into());
+            values.set(Feature::HeaderBytes, b.into());
+            rows.push(Row {
+                case: format!("{a}-{b}"),
+                measured: function(a.into(), b.into()),
+                values,
+            });
+        }
+    }
+    Data {
+        features: vec![Feature::States, Feature::HeaderBytes],
+        unit: Unit::Cycles,
+        rows,
+    }
+}
+
+fn fitted_plp() -> Model {
+    let data = rows(|a, b| 50.0 + 3.0 * a + a * b);
+    let options = PlpOptions {
+        components: Some(5),
+        alpha: Some(0.0),
+        unscaled: false,
+    };
+    fit(&data, &Kind::Plp(options), "plp", Target::Weir).unwrap().model
+}
+
+#[test]
+fn regression_finds_a_plane_and_lasso_a_surface() {
+    let plane = rows(|a, b| 100.0 + 7.0 * a + 2.0 * b);
+    let lr = fit(&plane, &Kind::Lr, "lr", Target::Weir).unwrap();
+    assert!(lr.validation.evaluation.accuracy(None) > 99.999);
+    // The oracle of a product is beyond a plane. All five terms, unscaled and without a penalty,
+    // are the least-squares polynomial, so the surface is found exactly.
+    let surface = rows(|a, b| 100.0 + 7.0 * a + 2.0 * b + a * b);
+    let lr = fit(&surface, &Kind::Lr, "lr", Target::Weir)
+        .unwrap()
+        .validation
+        .evaluation;
+    let exact = PlpOptions {
+        components: Some(5),
+        alpha: Some(0.0),
+        unscaled: true,
+    };
+    let plp = fit(&surface, &Kind::Plp(exact), "plp", Target::Weir)
+        .unwrap()
+        .validation
+        .evaluation;
+    assert!(plp.accuracy(None) > 99.999, "{}", plp.accuracy(None));
+    assert!(lr.accuracy(None) < 99.0, "{}", lr.accuracy(None));
+    let searched = fit(&surface, &Kind::Plp(PlpOptions::default()), "plp", Target::Weir).unwrap();
+    assert!(searched.validation.evaluation.accuracy(None) > lr.accuracy(None));
+    assert_eq!(searched.validation.chosen.len(), weir_latency::fit::MAX_FOLDS);
+}
+
+#[test]
+fn a_large_penalty_leaves_only_the_mean() {
+    let data = rows(|a, b| 100.0 + a + b);
+    let options = PlpOptions {
+        components: Some(3),
+        alpha: Some(1e9),
+        unscaled: true,
+    };
+    let model = fit(&data, &Kind::Plp(options), "plp", Target::Weir).unwrap().model;
+    let mean = data.rows.iter().map(|r| r.measured).sum::<f64>() / data.rows.len() as f64;
+    for row in &data.rows {
+        assert!((model.predict(&row.values).unwrap().total() - mean).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn training_twice_gives_the_same_file() {
+    assert_eq!(fitted_plp().to_json(), fitted_plp().to_json());
+}
+
+#[test]
+fn a_column_that_never_changes_does_no_harm() {
+    let mut data = rows(|a, b| 100.0 + a + b);
+    data.features.push(Feature::Tables);
+    data.features.push(Feature::Selects);
+    for row in &mut data.rows {
+        row.values.set(Feature::Tables, 3.0);
+    }
+    for kind in [Kind::Lr, Kind::Plp(PlpOptions::default())] {
+        let fitted = fit(&data, &kind, "m", Target::Weir).unwrap();
+        assert!(fitted.validation.evaluation.accuracy(None) > 99.0, "{kind:?}");
+    }
+}
+
+#[test]
+fn terms_are_all_products_of_up_to_two() {
+    assert_eq!(expand(&[2.0, 3.0], 0.5), [2.0, 3.0, 2.0, 3.0, 4.5]);
+    assert_eq!(term_count(2), 5);
+    assert_eq!(expand(&[1.0; 19], 1.0).len(), term_count(19));
+}

@@ -1,0 +1,203 @@
+//! `weir latency` as a user runs it: answers, exit codes, and what is said of wrong input.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn weir(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["latency"].iter().chain(arguments))
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What a command with this exit code prints to stderr.
+fn refused(arguments: &[&str]) -> String {
+    let output = weir(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn case(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs/latency");
+    root.join(name).join(format!("{name}.p4")).display().to_string()
+}
+
+fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path: PathBuf = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_prediction_names_paths_parts_error_and_scope() {
+    let output = weir(&[
+        "predict",
+        &case("tc6b"),
+        "--port",
+        "100g",
+        "--packet-size",
+        "300",
+        "--model",
+        "paper-lr",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    // Table 6's value for this row.
+    for part in ["ethernet/ipv6/udp", "168.21", "±", "ingress only", "2.51 % on average"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn json_can_be_compared_and_a_limit_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let common = ["predict", "--packet-size", "600"];
+    let ask = |program: &str, more: &[&str]| {
+        let program = case(program);
+        let arguments: Vec<&str> = common
+            .iter()
+            .copied()
+            .chain([program.as_str()])
+            .chain(more.iter().copied())
+            .collect();
+        weir(&arguments)
+    };
+    let before = ask("tc1", &["--json"]);
+    let old = file(&folder, "old.json", &stdout(&before));
+    let same = ask("tc1", &["--compare", &old]);
+    assert_eq!(same.status.code(), Some(0), "{same:?}");
+    assert!(stdout(&same).contains("no path has changed"));
+    let other = ask("tc2", &["--compare", &old]);
+    assert!(stdout(&other).contains("gone: ethernet/vlan[0]"), "{other:?}");
+    let allowed = ask("tc1", &["--max-ns", "1000"]);
+    assert_eq!(allowed.status.code(), Some(0));
+    let above = ask("tc1", &["--max-ns", "300"]);
+    assert_eq!(above.status.code(), Some(1));
+    assert!(
+        stdout(&above).contains("above --max-ns: ethernet/vlan[0]/vlan[1]/ipv6/udp takes 3"),
+        "{above:?}"
+    );
+    // A path that now takes longer, as if the earlier program had been faster.
+    let mut earlier: serde_json::Value = serde_json::from_str(&stdout(&before)).unwrap();
+    let total = earlier["paths"][0]["points"][0]["total"].as_f64().unwrap();
+    earlier["paths"][0]["points"][0]["total"] = (total - 5.0).into();
+    let old = file(&folder, "faster.json", &earlier.to_string());
+    let slower = ask("tc1", &["--compare", &old]);
+    assert_eq!(slower.status.code(), Some(1));
+    assert!(
+        stdout(&slower).contains("slower: ethernet/vlan[0]/vlan[1]/ipv6/udp"),
+        "{slower:?}"
+    );
+}
+
+#[test]
+fn explanations_and_pictures_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("stages.svg").display().to_string();
+    let output = weir(&["explain", &case("tc4"), "--svg", &picture]);
+    let text = stdout(&output);
+    for part in ["labels", "20/exact", "32/lpm", "Stages by dependency alone", "tc4.p4:"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        std::fs::read_to_string(&picture)
+            .unwrap()
+            .contains("stage 0, first, 22 cycles")
+    );
+    let output = weir(&["explain", &case("tc4"), "--json", "--chip", "tofino2", "--egress"]);
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(value["features"]["gress"], "egress");
+    assert_eq!(value["placement"]["available"], 20);
+    let plot = folder.path().join("size.svg").display().to_string();
+    let output = weir(&["predict", &case("tc4"), "--packet-size", "100..1400", "--plot", &plot]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<polyline"));
+}
+
+#[test]
+fn the_demo_compares_with_the_papers_measurements() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("demo.svg").display().to_string();
+    let text = stdout(&weir(&["demo", "--svg", &picture]));
+    assert!(text.contains("paper-lr: accuracy 97.49 %"), "{text}");
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("<circle"));
+}
+
+#[test]
+fn models_are_trained_evaluated_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = "case,states,header_bytes,cycles\n".to_owned();
+    for states in 0..6 {
+        for bytes in 0..6 {
+            rows += &format!("{states}-{bytes},{states},{bytes},{}\n", 20 + 3 * states + bytes);
+        }
+    }
+    let data = file(&folder, "rows.csv", &rows);
+    let model = folder.path().join("mine.json").display().to_string();
+    let plot = folder.path().join("residuals.svg").display().to_string();
+    let text = stdout(&weir(&["fit", &data, "--model", "lr", "-o", &model]));
+    assert!(
+        text.contains("leave-one-case-out on 36 rows of 36 cases") && text.contains("accuracy 100.00 %"),
+        "{text}"
+    );
+    let text = stdout(&weir(&["evaluate", &model, &data, "--plot", &plot]));
+    assert!(text.contains("36 rows") && text.contains("bias"), "{text}");
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<circle"));
+    let text = stdout(&weir(&[
+        "predict",
+        &case("tc2"),
+        "--model",
+        &model,
+        "--packet-size",
+        "900",
+    ]));
+    // Four states with 50 bytes: 20 + 12 + 50 cycles, beyond the training range.
+    assert!(
+        text.contains("82.00") && text.contains("outside of the training range: header_bytes is 50"),
+        "{text}"
+    );
+}
+
+#[test]
+fn wrong_input_is_refused_with_what_was_expected_and_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tc1, tc2) = (case("tc1"), case("tc2"));
+    let has = |arguments: &[&str], part: &str| {
+        let text = refused(arguments);
+        assert!(text.contains(part), "{arguments:?}: {text}");
+        assert!(!text.contains("panicked"), "{text}");
+    };
+    has(&["predict", &tc1, "--port", "fast"], "write 10g or 100g");
+    has(
+        &["predict", &tc1, "--port", "25g"],
+        "knows ports of 10 and 100 Gbit/s, not 25",
+    );
+    has(&["predict", &tc1, "--packet-size", "0"], "1 to 16384 bytes");
+    has(&["predict", &tc1, "--packet-size", "10"], "too small for every path");
+    has(&["predict", &tc1, "--path", "ipv9"], "no path begins with `ipv9`");
+    has(&["predict", &tc1, "--model", "papr-lr"], "there are cycles, paper-lr");
+    let cut = file(&folder, "cut.json", "{\"schema\": 1, \"name\"");
+    has(&["predict", &tc1, "--model", &cut], "cut.json");
+    has(
+        &["predict", &tc1, "--compare", &cut],
+        "expected an answer of weir latency predict --json",
+    );
+    has(&["predict", "/dev/null"], "/dev/null");
+    let declarations = file(&folder, "declarations.p4", "header h { bit<8> x; }\n");
+    has(&["predict", &declarations], "no `main`");
+    let nan = file(&folder, "nan.csv", "case,states,latency_ns\na,NaN,1\n");
+    has(&["evaluate", "paper-lr", &nan], "line 2, column `states`");
+    let short = file(&folder, "short.csv", "case,states,latency_ns\na,1,1\n");
+    has(&["evaluate", "paper-lr", &short], "packet_size");
+    has(&["fit", &short, "--model", "lr"], "at least 3");
+    let other = weir(&["predict", &tc2, "--json", "--port", "100g"]);
+    let other = file(&folder, "other.json", &stdout(&other));
+    has(
+        &["predict", &tc1, "--compare", &other],
+        "compare predictions of one model and port",
+    );
+}

@@ -1,0 +1,149 @@
+// Test case 2, a data centre: VXLAN.
+// See ../README.md.
+#include <core.p4>
+#include <tna.p4>
+
+header ethernet_t {
+    bit<48> dst_addr;
+    bit<48> src_addr;
+    bit<16> ether_type;
+}
+
+header ipv4_t {
+    bit<4> version;
+    bit<4> ihl;
+    bit<8> tos;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> header_checksum;
+    bit<32> src_addr;
+    bit<32> dst_addr;
+}
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+header vxlan_t {
+    bit<8> flags;
+    bit<24> reserved;
+    bit<24> vni;
+    bit<8> reserved2;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    udp_t udp;
+    vxlan_t vxlan;
+    ethernet_t inner_ethernet;
+}
+
+struct none_t { }
+
+parser CaseIngressParser(packet_in packet, out headers_t hdr, out none_t meta, out ingress_intrinsic_metadata_t intrinsic) {
+    state start {
+        packet.extract(intrinsic);
+        packet.advance(PORT_METADATA_SIZE);
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            0x0800: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.protocol) {
+            17: parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            4789: parse_vxlan;
+            default: accept;
+        }
+    }
+
+    state parse_vxlan {
+        packet.extract(hdr.vxlan);
+        transition parse_inner_ethernet;
+    }
+
+    state parse_inner_ethernet {
+        packet.extract(hdr.inner_ethernet);
+        transition accept;
+    }
+}
+
+control CaseIngress(inout headers_t hdr, inout none_t meta, in ingress_intrinsic_metadata_t intrinsic,
+                    in ingress_intrinsic_metadata_from_parser_t from_parser,
+                    inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+                    inout ingress_intrinsic_metadata_for_tm_t tm) {
+    action forward(PortId_t port) {
+        tm.ucast_egress_port = port;
+    }
+
+    table tunnels {
+        key = {
+            hdr.ipv4.src_addr: exact;
+            hdr.ipv4.dst_addr: exact;
+            hdr.udp.src_port: exact;
+            hdr.udp.dst_port: exact;
+        }
+        actions = { forward; NoAction; }
+        default_action = NoAction;
+        size = 5000;
+    }
+
+    apply {
+        tm.bypass_egress = 1;
+        if (hdr.inner_ethernet.isValid()) {
+            tunnels.apply();
+        }
+    }
+}
+
+control CaseIngressDeparser(packet_out packet, inout headers_t hdr, in none_t meta,
+                            in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+parser CaseEgressParser(packet_in packet, out none_t hdr, out none_t meta, out egress_intrinsic_metadata_t intrinsic) {
+    state start {
+        packet.extract(intrinsic);
+        transition accept;
+    }
+}
+
+control CaseEgress(inout none_t hdr, inout none_t meta, in egress_intrinsic_metadata_t intrinsic,
+                   in egress_intrinsic_metadata_from_parser_t from_parser,
+                   inout egress_intrinsic_metadata_for_deparser_t for_deparser,
+                   inout egress_intrinsic_metadata_for_output_port_t for_port) {
+    apply { }
+}
+
+control CaseEgressDeparser(packet_out packet, inout none_t hdr, in none_t meta,
+                           in egress_intrinsic_metadata_for_deparser_t for_deparser) {
+    apply { }
+}
+
+Pipeline(CaseIngressParser(), CaseIngress(), CaseIngressDeparser(), CaseEgressParser(), CaseEgress(), CaseEgressDeparser()) pipe;
+
+Switch(pipe) main;
