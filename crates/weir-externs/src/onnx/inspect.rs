@@ -213,8 +213,8 @@ fn check_tensor(tensor: &TensorProto) -> Result<(), String> {
             ));
         }
     };
-    let sizes = tensor.dims.iter().map(|d| usize::try_from(*d).ok());
-    let expected = sizes.fold(Some(1_usize), |product, size| product?.checked_mul(size?));
+    let mut sizes = tensor.dims.iter().map(|d| usize::try_from(*d).ok());
+    let expected = sizes.try_fold(1_usize, |product, size| product.checked_mul(size?));
     let found = match tensor.raw_data.len() {
         0 => Some(listed),
         bytes if bytes % element_bytes == 0 => Some(bytes / element_bytes),

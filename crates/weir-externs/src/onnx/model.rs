@@ -3,7 +3,7 @@
 use super::inspect::{self, Input};
 use crate::Status;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::*;
 use weir_extern_api::Files;
@@ -20,6 +20,8 @@ pub(super) struct Model {
     file: String,
     input: Input,
     plan: Arc<TypedRunnableModel>,
+    /// Memory of executions that have ended, for the next ones: as many as threads call at once.
+    idle: Mutex<Vec<TypedSimpleState>>,
 }
 
 /// The output of a model. All are numbers: none is NaN.
@@ -51,6 +53,7 @@ impl Model {
             file: file.to_owned(),
             input,
             plan,
+            idle: Mutex::new(Vec::new()),
         })
     }
 
@@ -64,6 +67,11 @@ impl Model {
         self.input.count
     }
 
+    fn idle(&self) -> MutexGuard<'_, Vec<TypedSimpleState>> {
+        // A panic cannot leave the list half changed.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The scores for these features.
     ///
     /// # Errors
@@ -72,7 +80,11 @@ impl Model {
         let features: TVec<f32> = features.collect();
         let unavailable = |_| Status::Unavailable;
         let input = Tensor::from_shape(&self.input.shape, &features).map_err(unavailable)?;
-        let outputs = self.plan.run(tvec!(input.into())).map_err(unavailable)?;
+        let idle = self.idle().pop();
+        let mut state = idle.map_or_else(|| self.plan.spawn(), Ok).map_err(unavailable)?;
+        // The state of a failed execution is dropped.
+        let outputs = state.run(tvec!(input.into())).map_err(unavailable)?;
+        self.idle().push(state);
         let output = outputs.first().ok_or(Status::Unavailable)?;
         let values = output.to_plain_array_view::<f32>().map_err(unavailable)?;
         let scores: TVec<f32> = values.iter().copied().collect();
