@@ -91,6 +91,9 @@ fn step_with(what: &str, program: &str, arguments: &[&str], prepare: impl FnOnce
     Ok(())
 }
 
+/// The optional externs, which tests build.
+const INFERENCE: &str = "weir/onnx";
+
 fn test() -> Result<()> {
     tools::provide()?;
     step("formatting", "cargo", &["fmt", "--all", "--check"])?;
@@ -99,7 +102,16 @@ fn test() -> Result<()> {
     step(
         "lints",
         "cargo",
-        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            INFERENCE,
+            "--",
+            "-D",
+            "warnings",
+        ],
     )?;
     // In the workspace another crate always asks for its features.
     step(
@@ -107,7 +119,25 @@ fn test() -> Result<()> {
         "cargo",
         &["clippy", "--package", "weir-proto", "--", "-D", "warnings"],
     )?;
-    step("tests", "cargo", &["test", "--workspace"])?;
+    step(
+        "lints without inference",
+        "cargo",
+        &[
+            "clippy",
+            "--package",
+            "weir-externs",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )?;
+    step("tests", "cargo", &["test", "--workspace", "--features", INFERENCE])?;
+    step(
+        "externs without inference",
+        "cargo",
+        &["test", "--package", "weir-externs"],
+    )?;
     models::loom()?;
     models::miri(false)
 }

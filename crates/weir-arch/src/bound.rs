@@ -85,7 +85,7 @@ impl BoundExterns {
                 bound.types.push(instance.type_name.clone());
             } else if let Some(constructor) = registry.find_type(&instance.type_name) {
                 bound.types.push(instance.type_name.clone());
-                match constructor(instance) {
+                match constructor(instance, registry.files()) {
                     Ok(object) => bound.objects[id.index()] = Some(object),
                     Err(problem) => errors.push(LoadError::BadExtern {
                         problem: format!("`{}`: {problem}", instance.name),

@@ -7,7 +7,7 @@
 //!
 //! A [`Registry`] says which names of a P4 program stand for which externs. Functions are
 //! registered by name; objects by the name of their type, with a constructor that is called once
-//! per instance.
+//! per instance. The constructor may read files that the program names ([`Files`]).
 //!
 //! This crate has no externs of its own, no threads, and knows neither programs nor packets'
 //! headers.
@@ -44,12 +44,14 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod files;
 mod keys;
 mod payload;
 mod registry;
 mod signature;
 
 pub use call::{Call, Outcome};
+pub use files::{Files, Folder, NoFiles, ProgramFileError};
 pub use keys::{KeyError, Keys};
 pub use payload::{Payload, ResizeError};
 pub use registry::{ConstructError, Constructor, Object, Registry};

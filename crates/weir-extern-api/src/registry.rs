@@ -1,6 +1,6 @@
 //! Which names of a program stand for which externs.
 
-use crate::{Extern, Keys};
+use crate::{Extern, Files, Keys, NoFiles};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use weir_ir::ExternInstance;
 /// Why an instance cannot be made: a sentence for the author of the program.
 pub type ConstructError = String;
 
-/// Makes the object of an instance, from its constructor arguments.
-pub type Constructor = Arc<dyn Fn(&ExternInstance) -> Result<Arc<dyn Object>, ConstructError> + Send + Sync>;
+/// Makes the object of an instance, from its constructor arguments and the files that they name.
+pub type Constructor =
+    Arc<dyn Fn(&ExternInstance, &dyn Files) -> Result<Arc<dyn Object>, ConstructError> + Send + Sync>;
 
 /// The object behind an extern instance.
 pub trait Object: Send + Sync {
@@ -47,6 +48,7 @@ pub trait Object: Send + Sync {
 pub struct Registry {
     functions: BTreeMap<String, Arc<dyn Extern>>,
     types: BTreeMap<String, Constructor>,
+    files: Option<Arc<dyn Files>>,
 }
 
 impl Registry {
@@ -60,6 +62,18 @@ impl Registry {
     pub fn object(&mut self, type_name: &str, constructor: Constructor) -> &mut Self {
         self.types.insert(type_name.to_owned(), constructor);
         self
+    }
+
+    /// Sets where constructors find the files that programs name. Without, they find none.
+    pub fn set_files(&mut self, files: Arc<dyn Files>) -> &mut Self {
+        self.files = Some(files);
+        self
+    }
+
+    /// Where constructors find the files that programs name.
+    #[must_use]
+    pub fn files(&self) -> &dyn Files {
+        self.files.as_deref().unwrap_or(&NoFiles)
     }
 
     /// The function of a name.

@@ -50,7 +50,7 @@ fn seal() -> Result<Arc<dyn Extern>, String> {
     };
     let registry = weir_externs::registry();
     let constructor = registry.find_type("aes_gcm").ok_or("no such type")?;
-    let object = constructor(&instance)?;
+    let object = constructor(&instance, registry.files())?;
     let keys = object.keys().ok_or("no keys")?;
     keys.set(0, &KEY).map_err(|e| e.to_string())?;
     object.method("seal").ok_or_else(|| "no such method".to_owned())

@@ -53,6 +53,14 @@ fn every_type_is_declared_as_it_is_checked() {
 }
 
 #[test]
+fn models_are_declared_as_they_are_checked() {
+    let methods: Vec<String> = onnx::METHODS.iter().map(|m| format!("{m};")).collect();
+    let name = onnx::TYPE_NAME;
+    let declared = format!("extern {name} {{ {name}(string file); {} }}", methods.join(" "));
+    assert!(text().contains(&declared), "{declared}");
+}
+
+#[test]
 fn every_function_is_declared_as_it_is_checked() {
     let functions = functions();
     for (shape, _) in &functions {
@@ -61,9 +69,9 @@ fn every_function_is_declared_as_it_is_checked() {
     let declared = text().matches("extern void").count();
     let without_zstd = if cfg!(feature = "zstd") { 0 } else { 2 };
     assert_eq!(functions.len() + without_zstd, declared);
-    // The three types of payloads have no objects.
+    // The three types of payloads have no objects. Models have a constructor of their own.
     let types = text().matches("extern ").count() - declared;
-    assert_eq!(TYPES.len() + 3, types);
+    assert_eq!(TYPES.len() + 3 + 1, types);
 }
 
 #[test]
@@ -72,7 +80,11 @@ fn objects_have_the_methods_that_their_types_declare() {
     for extern_type in TYPES {
         let make = registry.find_type(extern_type.name).expect("registered");
         let three = ConstValue::Int(3.into());
-        let object = make(&instance(extern_type.name, vec![("keys".into(), three)])).expect("an object");
+        let object = make(
+            &instance(extern_type.name, vec![("keys".into(), three)]),
+            registry.files(),
+        )
+        .expect("an object");
         assert_eq!(object.keys().map(weir_extern_api::Keys::count), Some(3));
         assert!(object.method("read_key").is_none());
         for shape in shapes_of(extern_type) {
@@ -155,7 +167,7 @@ fn weaker_access_to_the_payload_is_refused() {
 fn constructors_refuse_what_is_no_count() {
     let registry = registry();
     let make = registry.find_type("aes_gcm").expect("registered");
-    let of = |value| make(&instance("aes_gcm", vec![("keys".into(), value)])).err();
+    let of = |value| make(&instance("aes_gcm", vec![("keys".into(), value)]), registry.files()).err();
     let range = Some("`aes_gcm` can have from 1 to 1048576 keys".to_owned());
     assert_eq!(of(ConstValue::Bits(Bits::new(32, 1 << 20))), None);
     assert_eq!(of(ConstValue::Bits(Bits::new(32, 1 << 21))), range);
@@ -163,5 +175,8 @@ fn constructors_refuse_what_is_no_count() {
     assert_eq!(of(ConstValue::Int((-1).into())), range);
     let one_number = Some("the constructor of `aes_gcm` takes one number: `aes_gcm(bit<32> keys)`".to_owned());
     assert_eq!(of(ConstValue::Bool(true)), one_number);
-    assert_eq!(make(&instance("aes_gcm", Vec::new())).err(), one_number);
+    assert_eq!(
+        make(&instance("aes_gcm", Vec::new()), registry.files()).err(),
+        one_number
+    );
 }

@@ -1,4 +1,5 @@
-//! The externs that come with the switch: ciphers, authentication, sequence numbers, compression.
+//! The externs that come with the switch: ciphers, authentication, sequence numbers, compression,
+//! inference.
 //!
 //! [`registry`] has all of them; [`DECLARATIONS`] is the file `weir/externs.p4` that declares and
 //! documents them for programs. Each refuses declarations that do not fit.
@@ -26,7 +27,7 @@
 //!     loc: Loc::default(),
 //! };
 //! let registry = weir_externs::registry();
-//! let cipher = registry.find_type("aes_gcm").expect("it is registered")(&instance)?;
+//! let cipher = registry.find_type("aes_gcm").expect("it is registered")(&instance, registry.files())?;
 //! cipher.keys().expect("it has keys").set(0, &[7; 16]).expect("16 bytes");
 //!
 //! // seal(payload, key, nonce, aad, status)
@@ -43,7 +44,7 @@
 //! let payload = Payload::new(&mut packet, 6, 11).expect("it lies in the packet");
 //! let mut call = Call::new(&signature, &mut words, Some(payload));
 //! seal.call(&mut call);
-//! assert_eq!(call.get(4), weir_externs::Status::Ok.code().into());
+//! assert_eq!(call.get(4), u64::from(weir_externs::Status::Ok.code()));
 //! assert_eq!(call.payload().len(), 5 + 16);
 //! # Ok::<(), String>(())
 //! ```
@@ -59,6 +60,7 @@ mod key_table;
 mod lz4;
 mod mac;
 mod object;
+mod onnx;
 mod payload;
 mod sealing;
 mod sequence;
@@ -109,6 +111,7 @@ pub fn registry() -> Registry {
     for extern_type in TYPES {
         registry.object(extern_type.name, extern_type.constructor());
     }
+    registry.object(onnx::TYPE_NAME, onnx::constructor());
     registry
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Type {
 impl Type {
     pub(crate) fn constructor(&self) -> Constructor {
         let (name, count, make) = (self.name, self.count, self.make);
-        Arc::new(move |instance| {
+        Arc::new(move |instance, _| {
             let members = make(count_of(instance, name, count)?);
             Ok(Arc::new(members) as Arc<dyn Object>)
         })

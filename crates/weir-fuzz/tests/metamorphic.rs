@@ -47,7 +47,12 @@ fn rewritten_programs_pass_their_tests() {
         .map(ToString::to_string)
         .collect();
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
-    assert_eq!(summary.skipped, []);
+    // A build without inference leaves out the program that needs it.
+    let skipped = summary.skipped.iter();
+    let skipped: Vec<_> = skipped
+        .filter(|(_, why)| !why.contains("built without inference"))
+        .collect();
+    assert!(skipped.is_empty(), "{skipped:?}");
     assert!(summary.programs > 100 && summary.tests > 200, "{summary}");
     let without_place: Vec<_> = summary.rows.iter().filter(|r| r.applied == 0).collect();
     assert!(without_place.len() <= MOST_WITHOUT_PLACE, "{without_place:?}");

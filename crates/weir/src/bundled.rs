@@ -1,7 +1,13 @@
 //! Programs that come with weir, so that an installed binary needs no path.
 
+use weir_extern_api::{Files, NoFiles, ProgramFileError};
+
 /// Name and text of each bundled program.
 pub const PROGRAMS: &[(&str, &str)] = &[
+    (
+        "anomaly_filter.p4",
+        include_str!("../../../p4/programs/anomaly_filter/anomaly_filter.p4"),
+    ),
     (
         "acl_firewall.p4",
         include_str!("../../../p4/programs/acl_firewall/acl_firewall.p4"),
@@ -62,6 +68,28 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tc6a.p4", include_str!("../../../p4/programs/latency/tc6a/tc6a.p4")),
     ("tc6b.p4", include_str!("../../../p4/programs/latency/tc6b/tc6b.p4")),
 ];
+
+/// Name and content of each file that a bundled program names.
+const FILES: &[(&str, &[u8])] = &[(
+    "anomaly_filter.onnx",
+    include_bytes!("../../../p4/programs/anomaly_filter/anomaly_filter.onnx"),
+)];
+
+/// The files that bundled programs name.
+#[derive(Debug, Clone, Copy)]
+pub struct BundledFiles;
+
+impl Files for BundledFiles {
+    fn read(&self, name: &str, limit: usize) -> Result<Vec<u8>, ProgramFileError> {
+        match FILES
+            .iter()
+            .find(|(known, bytes)| *known == name && bytes.len() <= limit)
+        {
+            Some((_, bytes)) => Ok(bytes.to_vec()),
+            None => NoFiles.read(name, limit),
+        }
+    }
+}
 
 /// Control-plane state of the demo.
 pub const DEMO_ENTRIES: &str = include_str!("../../../p4/programs/ipv4_router/demo.entries");

@@ -3,9 +3,9 @@
 use crate::output::Messages;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_extern_api::Registry;
+use weir_extern_api::{Folder, Registry};
 use weir_ir::WhenFull;
 
 /// Exit code where the answer is no.
@@ -56,18 +56,20 @@ enum Command {
 }
 
 impl Command {
-    /// The part of its arguments that the front end needs, if it compiles a program.
-    fn front_end(&mut self) -> Option<&mut FrontEnd> {
-        match self {
-            Command::Check(arguments) => Some(&mut arguments.source.front_end),
-            Command::Test(arguments) => Some(&mut arguments.source.front_end),
-            Command::Trace(arguments) => Some(&mut arguments.source.front_end),
-            Command::Build(arguments) => Some(&mut arguments.source.front_end),
-            Command::Run(arguments) => Some(&mut arguments.source.front_end),
-            Command::Bench(arguments) => Some(&mut arguments.front_end),
-            Command::Latency(arguments) => arguments.front_end(),
-            Command::Demo(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => None,
-        }
+    /// The part of its arguments that the front end needs, if it compiles a program, and the
+    /// program, if one is named.
+    fn front_end(&mut self) -> Option<(&mut FrontEnd, Option<&Path>)> {
+        let source = match self {
+            Command::Check(arguments) => &mut arguments.source,
+            Command::Test(arguments) => &mut arguments.source,
+            Command::Trace(arguments) => &mut arguments.source,
+            Command::Build(arguments) => &mut arguments.source,
+            Command::Run(arguments) => &mut arguments.source,
+            Command::Bench(arguments) => return Some((&mut arguments.front_end, arguments.program.as_deref())),
+            Command::Latency(arguments) => arguments.source()?,
+            Command::Demo(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => return None,
+        };
+        Some((&mut source.front_end, Some(&source.program)))
     }
 }
 
@@ -606,8 +608,11 @@ pub fn main(externs: &Registry) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { CANNOT_ASK } else { 0 });
         }
     };
-    if let Some(front_end) = cli.command.front_end() {
+    if let Some((front_end, program)) = cli.command.front_end() {
         front_end.externs = externs.clone();
+        if let Some(program) = program {
+            front_end.externs.set_files(Folder::of_program(program));
+        }
     }
     let messages = match &cli.command {
         // Packets do not wait for a reader.

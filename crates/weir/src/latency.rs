@@ -12,7 +12,7 @@ mod train;
 
 pub use arguments::Latency;
 
-use crate::cli::FrontEnd;
+use crate::cli::Source;
 use crate::output::Messages;
 use anyhow::Result;
 use arguments::Question;
@@ -31,11 +31,11 @@ pub fn latency(arguments: Latency, messages: &Messages) -> Result<u8> {
 }
 
 impl Latency {
-    /// The part of its arguments that the front end needs, if it compiles a program.
-    pub fn front_end(&mut self) -> Option<&mut FrontEnd> {
+    /// The program that it compiles, if it does.
+    pub fn source(&mut self) -> Option<&mut Source> {
         match &mut self.question {
-            Question::Predict(arguments) => Some(&mut arguments.source.front_end),
-            Question::Explain(arguments) => Some(&mut arguments.source.front_end),
+            Question::Predict(arguments) => Some(&mut arguments.source),
+            Question::Explain(arguments) => Some(&mut arguments.source),
             Question::Models(_)
             | Question::Fit(_)
             | Question::Evaluate(_)

@@ -184,6 +184,36 @@ extern void zstd_compress(payload_resize p, in bit<8> level, out bit<32> origina
                           out extern_status_t status);
 extern void zstd_decompress(payload_resize p, in bit<32> original_length, out extern_status_t status);
 
+// --------------------------------------------------------------------------------------- inference
+//
+// These need a weir that is built with `--features onnx`.
+
+// An ONNX model: a feed-forward network that gives each of 1 to 256 classes a score for features of
+// the packet. `file` is its path, below the folder of the program. A model that is missing, damaged
+// or of another form is an error when the program is loaded.
+//
+// The input of the model is a tensor of float, of the shape [n] or [1, n] with n from 1 to 256; an
+// open first dimension is 1. It gets the fields of `features` in order, each of at most 64 bits,
+// as the unsigned number that the field is: whatever scaling there is, is part of the model. A field
+// in fixed point with f bits behind the point arrives multiplied by 2^f. Fields of more than 24
+// significant bits are rounded to the nearest float.
+//
+// The output is a tensor of float with a score per class, usually that of Softmax. A single score,
+// usually that of Sigmoid, is the score of class 1, and class 0 has the rest to 1.
+//
+// classify returns the class with the greatest score (the first of several), and this score.
+// score returns the score of one class. Scores are in units of 1/65536, rounded, from 0 to 65535;
+// others count as the nearest of these. OUT_OF_RANGE (there is no such class, or a score is not a
+// number), UNAVAILABLE (the model cannot be executed, for example for lack of memory).
+//
+// The same features have the same result on every call; on another model of processor the last
+// digits of a score may differ, because sums are computed in another order.
+extern onnx_model {
+    onnx_model(string file);
+    void classify<T>(in T features, out bit<8> class, out bit<16> score, out extern_status_t status);
+    void score<T>(in T features, in bit<8> class, out bit<16> score, out extern_status_t status);
+}
+
 // ---------------------------------------------------------------------------- the payload's length
 
 // The bytes of the payload.

@@ -61,7 +61,7 @@ pub fn instance(type_name: &str, count: u32) -> Arc<dyn Object> {
     };
     let registry = weir_externs::registry();
     let constructor = registry.find_type(type_name).expect("a type");
-    constructor(&declared).expect("an instance")
+    constructor(&declared, registry.files()).expect("an instance")
 }
 
 /// An instance with this one key.

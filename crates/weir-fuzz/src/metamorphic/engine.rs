@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_source};
+use weir_extern_api::Folder;
 use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_stf::{Report, RunOptions, run_on};
@@ -52,9 +54,9 @@ pub(crate) struct Run {
     pub unsupported: Option<String>,
 }
 
-/// Runs the tests of a program.
-pub(crate) fn run(source: &str, tests: &[(String, String)]) -> Result<Run, Trouble> {
-    catch_unwind(AssertUnwindSafe(|| run_all(source, tests))).unwrap_or_else(|panic| {
+/// Runs the tests of a program. The files that it names are beside `path`.
+pub(crate) fn run(source: &str, tests: &[(String, String)], path: &Path) -> Result<Run, Trouble> {
+    catch_unwind(AssertUnwindSafe(|| run_all(source, tests, path))).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
             .cloned()
@@ -73,12 +75,14 @@ fn compiled(source: &str) -> Result<Program, Trouble> {
     })
 }
 
-fn run_all(source: &str, tests: &[(String, String)]) -> Result<Run, Trouble> {
+fn run_all(source: &str, tests: &[(String, String)], path: &Path) -> Result<Run, Trouble> {
     let mut program = compiled(source)?;
     let observes = weir_arch::observes(&program);
     weir_ir::passes::optimize(&mut program, &observes);
+    let mut externs = weir_externs::registry();
+    externs.set_files(Folder::of_program(path));
     let config = SwitchConfig {
-        externs: weir_externs::registry(),
+        externs,
         ..SwitchConfig::default()
     };
     let interpreter = Switch::with_engine(Arc::new(Interpreter::new(Arc::new(program))), config)

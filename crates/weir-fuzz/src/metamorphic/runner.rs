@@ -86,7 +86,7 @@ fn why(rewrite: &str) -> String {
 fn of_program(program: &Subjects, index: usize, options: &Options) -> Summary {
     let name = program.path.display().to_string();
     let mut summary = Summary::default();
-    let original = match engine::run(&program.source, &program.tests) {
+    let original = match engine::run(&program.source, &program.tests, &program.path) {
         Ok(original) => original,
         Err(trouble) => {
             let tests = program.tests.iter().map(|(test, _)| test);
@@ -185,7 +185,7 @@ impl Case {
             None => row.not_applicable = self.tests.len(),
             Some(text) => {
                 row.applied = self.tests.len();
-                let run = engine::run(text, &self.tests);
+                let run = engine::run(text, &self.tests, self.name.as_ref());
                 let unsupported = run.as_ref().ok().and_then(|r| r.unsupported.as_ref());
                 if let (None, Some(why)) = (&self.original.unsupported, unsupported) {
                     row.code_lost = 1;

@@ -71,11 +71,13 @@ impl Case {
         let Some(program) = compilation.program else {
             bail!("the bundled {name} does not compile");
         };
+        let mut externs = crate::externs();
+        externs.set_files(Arc::new(crate::bundled::BundledFiles));
         Ok(Case {
             name: name.to_owned(),
             program: load::optimized(&Arc::new(program)),
             load: Load::Made { entries, mix },
-            externs: crate::externs(),
+            externs,
             pool: 4096,
             flows: None,
             size: 64,

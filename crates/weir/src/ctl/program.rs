@@ -55,13 +55,15 @@ pub async fn program(connection: &Connection, load: Option<&Path>, reconcile: bo
 fn compile(path: &Path) -> Result<Option<Config>> {
     // It is read once more to be compiled.
     let device_config = crate::input::regular(path)?;
+    let mut externs = crate::externs();
+    externs.set_files(weir_extern_api::Folder::of_program(path));
     let source = crate::cli::Source {
         program: path.to_owned(),
         front_end: crate::cli::FrontEnd {
             include: Vec::new(),
             define: Vec::new(),
             arch: None,
-            externs: crate::externs(),
+            externs,
         },
         message_format: crate::cli::MessageFormat::Human,
     };

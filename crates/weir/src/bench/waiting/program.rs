@@ -4,7 +4,7 @@ use super::super::fill::{Filler, Match};
 use crate::load;
 use anyhow::{Result, bail};
 use std::sync::Arc;
-use weir_extern_api::{Object, Registry};
+use weir_extern_api::{Files, Object, Registry};
 use weir_interp::Interpreter;
 use weir_ir::Program;
 use weir_switch::{Frame, Switch, SwitchConfig, TAILROOM, Write};
@@ -115,8 +115,8 @@ impl Bench {
 fn with_key(externs: &Registry) -> Registry {
     let mut registry = externs.clone();
     if let Some(make) = externs.find_type("aes_gcm").cloned() {
-        let constructor = move |instance: &weir_ir::ExternInstance| {
-            let object: Arc<dyn Object> = make(instance)?;
+        let constructor = move |instance: &weir_ir::ExternInstance, files: &dyn Files| {
+            let object: Arc<dyn Object> = make(instance, files)?;
             if let Some(keys) = object.keys() {
                 keys.set(0, &[7; 16]).map_err(|error| error.to_string())?;
             }
