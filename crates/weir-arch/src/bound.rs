@@ -10,13 +10,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use weir_extern_api::{
-    Call as ExternCall, Extern, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry, Signature,
+    Call as ExternCall, Extern, Keys, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry,
+    Signature,
 };
 use weir_interp::{ArgValue, BitBuffer, BodyKey, CallContext, CallEffect, CallSites, InValue, PacketState};
 use weir_ir::pipeline::{CallKind, PayloadUse};
 use weir_ir::{
-    Argument, ArgumentValue, Bits, BlockKind, Call, Execution, ExternId, InLeaf, Loc, Operand, Program, Type, TypeSpec,
-    VarId,
+    Argument, ArgumentValue, Bits, BlockKind, Call, Execution, ExternId, ExternInstance, InLeaf, Loc, Operand, Program,
+    Type, TypeSpec, VarId,
 };
 
 /// The longest packet that an extern may make, in bytes.
@@ -85,7 +86,11 @@ impl BoundExterns {
                 bound.types.push(instance.type_name.clone());
             } else if let Some(constructor) = registry.find_type(&instance.type_name) {
                 bound.types.push(instance.type_name.clone());
-                match constructor(instance) {
+                let made = constructor(instance).and_then(|object| {
+                    check_keys(instance, &*object)?;
+                    Ok(object)
+                });
+                match made {
                     Ok(object) => bound.objects[id.index()] = Some(object),
                     Err(problem) => errors.push(LoadError::BadExtern {
                         problem: format!("`{}`: {problem}", instance.name),
@@ -202,6 +207,21 @@ impl BoundExterns {
     pub fn object(&self, instance: ExternId) -> Option<&Arc<dyn Object>> {
         self.objects.get(instance.index())?.as_ref()
     }
+}
+
+/// Checks that an object has the keys that `@keys` promises to control planes.
+fn check_keys(instance: &ExternInstance, object: &dyn Object) -> Result<(), String> {
+    let Some(declared) = instance.key_count() else {
+        return Ok(());
+    };
+    let found = object.keys().map_or(0, Keys::count);
+    if found == declared {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is declared with @keys and {declared} keys, but its implementation has {found}",
+        instance.type_name
+    ))
 }
 
 fn key(call: &Call, loc: Loc) -> CallKey {

@@ -13,7 +13,7 @@ mod choice;
 mod flow;
 mod job;
 
-pub use choice::{CallReport, ExternMode};
+pub use choice::{CallCause, CallReport, ExternMode};
 pub use job::{Job, JobService};
 
 use crate::fast::Passage;
@@ -224,6 +224,7 @@ impl AsyncCalls {
                 begun.words.resize(call.signature.words(), 0);
                 let site = &mut self.sites[call.number];
                 begun.outcome = site.measure_inline(|| call.execute(&mut begun.words, payload));
+                site.inline += 1;
                 self.counts.inline += 1;
                 return false;
             }
@@ -232,10 +233,12 @@ impl AsyncCalls {
                 return true;
             }
             Decision::AtOnce(job) => {
+                self.sites[call.number].inline += 1;
                 self.counts.inline += 1;
                 (job, true)
             }
             Decision::HandOver(job) => {
+                self.sites[call.number].handed_over += 1;
                 self.counts.handed_over += 1;
                 (job, false)
             }
