@@ -66,7 +66,7 @@ fn a_transaction_sets_keys_when_it_is_committed() {
     let refused = switch.write_all(vec![key(0, 16), key(1, 16), key(2, 3)], BatchMode::Rollback);
     assert!(refused.is_err());
     assert_eq!((switch.is_key_set(tags, 0), answer(&mut switch).0), (Ok(false), 1));
-    let partly = switch.write_all(vec![key(0, 16), key(1, 16), key(2, 3)], BatchMode::ContinueOnError);
+    let partly = switch.write_all(vec![key(0, 16), key(1, 16), key(2, 3)], BatchMode::Continue);
     assert!(partly.is_err());
     assert_eq!((switch.is_key_set(tags, 0), answer(&mut switch).0), (Ok(true), 0));
     assert!(switch.is_key_set(tags, 4).is_err());
