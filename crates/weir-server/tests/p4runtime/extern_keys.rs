@@ -243,7 +243,7 @@ async fn a_batch_that_fails_sets_no_key_and_resets_no_association() {
     for atomicity in [Atomicity::RollbackOnError, Atomicity::DataplaneAtomic] {
         assert!(bench.write_with(batch(&[1; 15]), atomicity).await.is_err());
     }
-    // The sequence goes on: a number that is used twice with a key breaks ciphers.
+    // The sequence is as it was: a number that is used twice with a key breaks ciphers.
     assert_eq!(answer(&bench, 0), (0, HASH, 2));
     bench
         .write_with(batch(&[1; 16]), Atomicity::RollbackOnError)

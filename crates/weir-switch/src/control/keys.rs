@@ -2,8 +2,8 @@
 //!
 //! The object of an extern instance is shared by all workers, and a key cannot be taken back: with
 //! it an object may reset sequence numbers, and a number that is used twice with a key breaks most
-//! ciphers. So a write is checked and noted at first. [`Switch::set_noted_keys`] sets the key in the
-//! object once the write stays, and on one of the switches that share it.
+//! ciphers. So a write is checked and noted at first. [`Switch::set_noted_keys`] sets the key in
+//! the object once the write stays, and on one of the switches that share it.
 
 use super::ControlError;
 use crate::switch::Switch;
