@@ -23,8 +23,9 @@ use weir_ir::{
 /// The longest packet that an extern may make, in bytes.
 const MAX_PACKET: usize = 65_535;
 
-/// What tells calls apart that may have different signatures.
-type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Loc);
+/// What tells calls apart that may differ in signature or execution: an action may be called within
+/// `@async` and outside.
+type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Execution, Loc);
 
 /// A call of a registered extern.
 pub struct BoundCall {
@@ -44,7 +45,9 @@ pub struct BoundCall {
 /// The registered externs that a program uses.
 #[derive(Clone, Default)]
 pub struct BoundExterns {
-    calls: HashMap<CallKey, Arc<BoundCall>>,
+    /// By number.
+    calls: Vec<Arc<BoundCall>>,
+    numbers: HashMap<CallKey, usize>,
     objects: Vec<Option<Arc<dyn Object>>>,
     types: Vec<String>,
 }
@@ -57,9 +60,7 @@ impl fmt::Debug for BoundCall {
 
 impl fmt::Debug for BoundExterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundExterns")
-            .field("calls", &self.calls.values())
-            .finish()
+        f.debug_struct("BoundExterns").field("calls", &self.calls).finish()
     }
 }
 
@@ -77,7 +78,8 @@ impl BoundExterns {
     ) -> Result<Self, Vec<LoadError>> {
         let mut errors = Vec::new();
         let mut bound = BoundExterns {
-            calls: HashMap::new(),
+            calls: Vec::new(),
+            numbers: HashMap::new(),
             objects: vec![None; program.externs.len()],
             types: Vec::new(),
         };
@@ -106,9 +108,7 @@ impl BoundExterns {
             };
             match result {
                 Ok(None) => {}
-                Ok(Some(made)) => {
-                    bound.calls.insert(key(call, loc), Arc::new(made));
-                }
+                Ok(Some(made)) => bound.add(key(call, loc), made),
                 Err(problem) => errors.push(LoadError::BadExtern {
                     problem,
                     place: place(program, loc),
@@ -116,6 +116,14 @@ impl BoundExterns {
             }
         }
         if errors.is_empty() { Ok(bound) } else { Err(errors) }
+    }
+
+    /// Adds a call. What is inlined several times is one call.
+    fn add(&mut self, key: CallKey, made: BoundCall) {
+        self.numbers.entry(key).or_insert_with(|| {
+            self.calls.push(Arc::new(made));
+            self.calls.len() - 1
+        });
     }
 
     /// A call; `None`: no such extern is registered.
@@ -171,17 +179,17 @@ impl BoundExterns {
     /// The call, if it is one of a registered extern.
     #[must_use]
     pub fn find(&self, call: &Call, loc: Loc) -> Option<&Arc<BoundCall>> {
-        if self.calls.is_empty() {
-            return None;
-        }
-        self.calls.get(&key(call, loc))
+        let number = match call.execution {
+            Execution::Begin(number) | Execution::Finish(number) => number,
+            Execution::Inline | Execution::Async(_) if self.calls.is_empty() => return None,
+            Execution::Inline | Execution::Async(_) => *self.numbers.get(&key(call, loc))?,
+        };
+        self.calls.get(number)
     }
 
     /// The calls of the program's text, by their numbers.
     pub fn calls(&self) -> impl Iterator<Item = &Arc<BoundCall>> {
-        let mut all: Vec<&Arc<BoundCall>> = self.calls.values().collect();
-        all.sort_by_key(|call| call.number);
-        all.into_iter()
+        self.calls.iter()
     }
 
     /// Number of different calls of registered externs.
@@ -225,13 +233,19 @@ fn check_keys(instance: &ExternInstance, object: &dyn Object) -> Result<(), Stri
 }
 
 fn key(call: &Call, loc: Loc) -> CallKey {
-    (call.instance, call.function.clone(), call.type_arguments.clone(), loc)
+    (
+        call.instance,
+        call.function.clone(),
+        call.type_arguments.clone(),
+        call.execution,
+        loc,
+    )
 }
 
 /// Externs of an architecture access state that other packets access in order.
 fn own_is_inline(call: &Call) -> Result<(), String> {
     match call.execution {
-        Execution::Inline | Execution::Begin | Execution::Finish => Ok(()),
+        Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => Ok(()),
         Execution::Async(_) => Err(format!(
             "`{}` cannot be @async: it is an extern of the architecture, whose state other packets read and write",
             call.function
@@ -300,8 +314,8 @@ impl BoundCall {
         };
         match call.execution {
             Execution::Inline | Execution::Async(_) => CallKind::Extern { payload, abort },
-            Execution::Begin => CallKind::ExternBegin,
-            Execution::Finish => CallKind::ExternFinish { abort },
+            Execution::Begin(_) => CallKind::ExternBegin,
+            Execution::Finish(_) => CallKind::ExternFinish { abort },
         }
     }
 

@@ -104,7 +104,7 @@ impl Site {
     pub fn new(call: &BoundCall, full: WhenFull) -> Self {
         let said = match call.execution {
             Execution::Async(AsyncCall { full, .. }) => full,
-            Execution::Inline | Execution::Begin | Execution::Finish => None,
+            Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => None,
         };
         let policy = policy_of(said.unwrap_or(full));
         Site {
