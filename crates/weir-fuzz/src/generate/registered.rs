@@ -89,9 +89,10 @@ impl Generator {
         self.line(&call);
         // What else a block calls would be @async, too, which externs of v1model cannot be.
         if depth > 0 && self.rng.chance(25) {
-            self.assignment(scope);
+            let mut inner = scope.clone();
+            self.assignment(&inner);
             if self.rng.chance(50) {
-                let more = self.prepared_call(scope);
+                let more = self.prepared_call(&mut inner);
                 self.line(&more);
             }
         }
