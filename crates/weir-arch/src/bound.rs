@@ -10,20 +10,22 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use weir_extern_api::{
-    Call as ExternCall, Extern, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry, Signature,
+    Call as ExternCall, Extern, Keys, Object, Outcome, Parameter, ParameterKind, Payload, PayloadAccess, Registry,
+    Signature,
 };
 use weir_interp::{ArgValue, BitBuffer, BodyKey, CallContext, CallEffect, CallSites, InValue, PacketState};
 use weir_ir::pipeline::{CallKind, PayloadUse};
 use weir_ir::{
-    Argument, ArgumentValue, Bits, BlockKind, Call, Execution, ExternId, InLeaf, Loc, Operand, Program, Type, TypeSpec,
-    VarId,
+    Argument, ArgumentValue, Bits, BlockKind, Call, Execution, ExternId, ExternInstance, InLeaf, Loc, Operand, Program,
+    Type, TypeSpec, VarId,
 };
 
 /// The longest packet that an extern may make, in bytes.
 const MAX_PACKET: usize = 65_535;
 
-/// What tells calls apart that may have different signatures.
-type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Loc);
+/// What tells calls apart that may differ in signature or execution: an action may be called within
+/// `@async` and outside.
+type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Execution, Loc);
 
 /// A call of a registered extern.
 pub struct BoundCall {
@@ -43,7 +45,9 @@ pub struct BoundCall {
 /// The registered externs that a program uses.
 #[derive(Clone, Default)]
 pub struct BoundExterns {
-    calls: HashMap<CallKey, Arc<BoundCall>>,
+    /// By number.
+    calls: Vec<Arc<BoundCall>>,
+    numbers: HashMap<CallKey, usize>,
     objects: Vec<Option<Arc<dyn Object>>>,
     types: Vec<String>,
 }
@@ -56,9 +60,7 @@ impl fmt::Debug for BoundCall {
 
 impl fmt::Debug for BoundExterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BoundExterns")
-            .field("calls", &self.calls.values())
-            .finish()
+        f.debug_struct("BoundExterns").field("calls", &self.calls).finish()
     }
 }
 
@@ -76,7 +78,8 @@ impl BoundExterns {
     ) -> Result<Self, Vec<LoadError>> {
         let mut errors = Vec::new();
         let mut bound = BoundExterns {
-            calls: HashMap::new(),
+            calls: Vec::new(),
+            numbers: HashMap::new(),
             objects: vec![None; program.externs.len()],
             types: Vec::new(),
         };
@@ -85,7 +88,11 @@ impl BoundExterns {
                 bound.types.push(instance.type_name.clone());
             } else if let Some(constructor) = registry.find_type(&instance.type_name) {
                 bound.types.push(instance.type_name.clone());
-                match constructor(instance, registry.files()) {
+                let made = constructor(instance, registry.files()).and_then(|object| {
+                    check_keys(instance, &*object)?;
+                    Ok(object)
+                });
+                match made {
                     Ok(object) => bound.objects[id.index()] = Some(object),
                     Err(problem) => errors.push(LoadError::BadExtern {
                         problem: format!("`{}`: {problem}", instance.name),
@@ -101,9 +108,7 @@ impl BoundExterns {
             };
             match result {
                 Ok(None) => {}
-                Ok(Some(made)) => {
-                    bound.calls.insert(key(call, loc), Arc::new(made));
-                }
+                Ok(Some(made)) => bound.add(key(call, loc), made),
                 Err(problem) => errors.push(LoadError::BadExtern {
                     problem,
                     place: place(program, loc),
@@ -111,6 +116,14 @@ impl BoundExterns {
             }
         }
         if errors.is_empty() { Ok(bound) } else { Err(errors) }
+    }
+
+    /// Adds a call. What is inlined several times is one call.
+    fn add(&mut self, key: CallKey, made: BoundCall) {
+        self.numbers.entry(key).or_insert_with(|| {
+            self.calls.push(Arc::new(made));
+            self.calls.len() - 1
+        });
     }
 
     /// A call; `None`: no such extern is registered.
@@ -166,17 +179,17 @@ impl BoundExterns {
     /// The call, if it is one of a registered extern.
     #[must_use]
     pub fn find(&self, call: &Call, loc: Loc) -> Option<&Arc<BoundCall>> {
-        if self.calls.is_empty() {
-            return None;
-        }
-        self.calls.get(&key(call, loc))
+        let number = match call.execution {
+            Execution::Begin(number) | Execution::Finish(number) => number,
+            Execution::Inline | Execution::Async(_) if self.calls.is_empty() => return None,
+            Execution::Inline | Execution::Async(_) => *self.numbers.get(&key(call, loc))?,
+        };
+        self.calls.get(number)
     }
 
     /// The calls of the program's text, by their numbers.
     pub fn calls(&self) -> impl Iterator<Item = &Arc<BoundCall>> {
-        let mut all: Vec<&Arc<BoundCall>> = self.calls.values().collect();
-        all.sort_by_key(|call| call.number);
-        all.into_iter()
+        self.calls.iter()
     }
 
     /// Number of different calls of registered externs.
@@ -204,14 +217,35 @@ impl BoundExterns {
     }
 }
 
+/// Checks that an object has the keys that `@keys` promises to control planes.
+fn check_keys(instance: &ExternInstance, object: &dyn Object) -> Result<(), String> {
+    let Some(declared) = instance.key_count() else {
+        return Ok(());
+    };
+    let found = object.keys().map_or(0, Keys::count);
+    if found == declared {
+        return Ok(());
+    }
+    Err(format!(
+        "`{}` is declared with @keys and {declared} keys, but its implementation has {found}",
+        instance.type_name
+    ))
+}
+
 fn key(call: &Call, loc: Loc) -> CallKey {
-    (call.instance, call.function.clone(), call.type_arguments.clone(), loc)
+    (
+        call.instance,
+        call.function.clone(),
+        call.type_arguments.clone(),
+        call.execution,
+        loc,
+    )
 }
 
 /// Externs of an architecture access state that other packets access in order.
 fn own_is_inline(call: &Call) -> Result<(), String> {
     match call.execution {
-        Execution::Inline | Execution::Begin | Execution::Finish => Ok(()),
+        Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => Ok(()),
         Execution::Async(_) => Err(format!(
             "`{}` cannot be @async: it is an extern of the architecture, whose state other packets read and write",
             call.function
@@ -280,8 +314,8 @@ impl BoundCall {
         };
         match call.execution {
             Execution::Inline | Execution::Async(_) => CallKind::Extern { payload, abort },
-            Execution::Begin => CallKind::ExternBegin,
-            Execution::Finish => CallKind::ExternFinish { abort },
+            Execution::Begin(_) => CallKind::ExternBegin,
+            Execution::Finish(_) => CallKind::ExternFinish { abort },
         }
     }
 

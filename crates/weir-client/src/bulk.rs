@@ -96,8 +96,9 @@ impl Client {
 
     /// Visits everything that can be written back: entries, default entries, members, groups,
     /// counters, meters, registers, value sets, replication. Referenced objects come first.
-    /// Counters, meters and registers are included only if they are not zero. With BF Runtime, only
-    /// readable tables of the program are included.
+    /// Counters, meters and registers are included only if they are not zero; keys of externs are
+    /// not, as no target returns them. With BF Runtime, only readable tables of the program are
+    /// included.
     ///
     /// # Errors
     /// The target refuses, `visit` fails, or an answer is malformed.
@@ -111,7 +112,11 @@ impl Client {
         tables.sort_by_key(|t| rank(&t.kind));
         for table in tables {
             let is_of_the_program = schema.protocol == Protocol::P4Runtime || table.id >> 24 != FIXED;
-            if !is_of_the_program || (matches!(table.kind, Kind::Other(_)) && !is_dumped(&table.kind)) {
+            // No target returns keys.
+            if table.kind == Kind::ExternKeys
+                || !is_of_the_program
+                || (matches!(table.kind, Kind::Other(_)) && !is_dumped(&table.kind))
+            {
                 continue;
             }
             let is_array = matches!(

@@ -422,6 +422,7 @@ pub(crate) fn can_be_cleared(table: &Table) -> bool {
                 | Kind::Groups
                 | Kind::MulticastGroups
                 | Kind::CloneSessions
+                | Kind::ExternKeys
                 | Kind::Other(_)
         )
 }

@@ -2,6 +2,7 @@
 
 mod bfrt;
 pub(crate) mod custom_crc;
+pub(crate) mod extern_keys;
 mod key;
 pub(crate) mod p4data;
 mod p4rt;
@@ -157,6 +158,9 @@ pub(crate) fn normal(key: &Key, to: &Match) -> Match {
 pub(crate) fn all_ones(width: u32) -> Vec<u8> {
     key::ones(width, width)
 }
+
+/// What is wrong with a key of an extern that is another value.
+const NO_KEY_MATERIAL: &str = "a key of an extern is given as KeyMaterial; `weir ctl key set` reads it from a file";
 
 /// The result of [`Writer::message`] closures.
 type Written = Result<(), Error>;

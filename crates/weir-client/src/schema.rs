@@ -9,6 +9,7 @@
 
 mod bfrt;
 mod custom_crc;
+mod extern_keys;
 pub mod p4info;
 mod types;
 
@@ -52,6 +53,8 @@ pub enum Kind {
     CloneSessions,
     /// The parameters of a custom CRC.
     CustomCrc,
+    /// The keys of an extern instance.
+    ExternKeys,
     /// Any other table of BF Runtime, by the name of its type.
     Other(String),
 }
@@ -78,6 +81,7 @@ impl Kind {
             Kind::MulticastGroups => "multicast groups",
             Kind::CloneSessions => "clone sessions",
             Kind::CustomCrc => "custom CRC",
+            Kind::ExternKeys => "extern with keys",
             Kind::Other(name) => name,
         }
     }

@@ -1,5 +1,6 @@
 //! Values of keys and data, and matches of keys.
 
+use crate::keys::KeyMaterial;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,6 +24,8 @@ pub enum Value {
     List(Vec<Value>),
     /// Fields with names.
     Record(Vec<(String, Value)>),
+    /// The key of an extern, which is not shown.
+    Key(KeyMaterial),
 }
 
 impl Value {
@@ -275,6 +278,7 @@ impl fmt::Display for Value {
             Value::Bool(value) => write!(f, "{value}"),
             Value::Float(value) => write!(f, "{value}"),
             Value::Text(text) => f.write_str(text),
+            Value::Key(key) => write!(f, "{key}"),
             Value::List(values) => {
                 f.write_str("[")?;
                 for (i, value) in values.iter().enumerate() {

@@ -8,7 +8,7 @@
 //! What is there whatever the program (ports, replication, mirror sessions, …) is described by
 //! [`fixed_info`].
 //!
-//! Custom CRCs of v1model and PSA have tables of weir's own.
+//! Custom CRCs of v1model and PSA have tables of weir's own, and so have externs with keys.
 //!
 //! What this module does not describe: snapshots and debug counters of match-action stages, which
 //! weir does not have, and the reference's tables that configure hashes at run time.
@@ -19,6 +19,7 @@
 //! ```
 
 mod custom_crc;
+mod extern_keys;
 mod fields;
 mod fixed;
 mod ids;
@@ -64,6 +65,7 @@ pub fn bfrt_info(program: &Program, targets: &[Target]) -> Result<info::BfrtInfo
     generator.value_sets();
     generator.port_metadata();
     generator.custom_crcs();
+    generator.extern_keys();
     if generator.errors.is_empty() {
         Ok(generator.info)
     } else {

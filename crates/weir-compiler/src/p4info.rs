@@ -12,6 +12,7 @@
 pub(crate) mod annotations;
 mod custom_crc;
 mod entries;
+pub(crate) mod extern_keys;
 pub(crate) mod externs;
 pub(crate) mod symbols;
 pub(crate) mod tables;
@@ -100,6 +101,14 @@ pub enum P4InfoError {
         /// The object.
         loc: Loc,
     },
+    /// More extern types with keys than P4Runtime has ids for.
+    #[error("the program has more than {limit} extern types with keys, and P4Runtime has no ids for more")]
+    TooManyExternTypes {
+        /// How many there may be.
+        limit: u32,
+        /// An instance of the first type beyond.
+        loc: Loc,
+    },
     /// An annotation that P4Info interprets does not say what it should.
     #[error("@{annotation} takes {expected}")]
     BadAnnotation {
@@ -124,6 +133,7 @@ impl P4InfoError {
             | P4InfoError::NoScope { loc, .. }
             | P4InfoError::TooComplex { loc, .. }
             | P4InfoError::TooLarge { loc, .. }
+            | P4InfoError::TooManyExternTypes { loc, .. }
             | P4InfoError::BadAnnotation { loc, .. } => *loc,
         }
     }
@@ -144,6 +154,7 @@ impl P4InfoError {
             | P4InfoError::NoScope { .. }
             | P4InfoError::TooComplex { .. }
             | P4InfoError::TooLarge { .. }
+            | P4InfoError::TooManyExternTypes { .. }
             | P4InfoError::BadAnnotation { .. } => None,
         };
         let other = match other {
@@ -167,6 +178,7 @@ pub fn p4info(program: &Program, targets: &[Target]) -> Result<pb::P4Info, Vec<P
     generator.actions();
     generator.externs();
     generator.custom_crcs();
+    generator.extern_keys();
     generator.digest_calls();
     generator.value_sets();
     generator.controller_headers();

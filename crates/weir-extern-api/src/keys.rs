@@ -28,13 +28,25 @@ pub trait Keys: Send + Sync {
     /// How many there are. They are numbered from 0.
     fn count(&self) -> u64;
 
+    /// Whether `set` would accept a key. It changes nothing: control planes check all keys of a
+    /// batch before they set the first one.
+    ///
+    /// # Errors
+    /// There is no such key, or it has the wrong length.
+    fn check(&self, index: u64, key: &[u8]) -> Result<(), KeyError>;
+
     /// Sets a key, and resets what depends on it (sequence numbers, replay windows). The bytes are
     /// as the algorithm's specification orders them. An empty key removes it: calls that need it
     /// fail.
     ///
     /// # Errors
-    /// There is no such key, or it has the wrong length.
+    /// Those of `check`.
     fn set(&self, index: u64, key: &[u8]) -> Result<(), KeyError>;
+
+    /// Whether the instance takes no keys: removing one resets what its number stands for.
+    fn only_resets(&self) -> bool {
+        false
+    }
 
     /// Whether a key is set. This is all that can be learnt of it.
     ///

@@ -49,6 +49,20 @@ impl<K> KeyTable<K> {
         slot.ok_or_else(|| no_such_key(index, self.slots.len()))
     }
 
+    /// The key of these bytes; `None`: there are none, which removes a key.
+    fn parsed(&self, key: &[u8]) -> Result<Option<Arc<K>>, KeyError> {
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let made = self.make(key);
+        clear_stack();
+        let error = || KeyError::Length {
+            found: key.len(),
+            expected: self.lengths.to_owned(),
+        };
+        made.map(Some).ok_or_else(error)
+    }
+
     /// Apart from its caller, whose frame `clear_stack` does not reach.
     #[inline(never)]
     fn make(&self, key: &[u8]) -> Option<Arc<K>> {
@@ -69,19 +83,14 @@ impl<K: Send + Sync> Keys for KeyTable<K> {
         self.slots.len() as u64
     }
 
+    fn check(&self, index: u64, key: &[u8]) -> Result<(), KeyError> {
+        self.slot(index)?;
+        self.parsed(key).map(|_| ())
+    }
+
     fn set(&self, index: u64, key: &[u8]) -> Result<(), KeyError> {
         let slot = self.slot(index)?;
-        if key.is_empty() {
-            slot.store(None);
-            return Ok(());
-        }
-        let made = self.make(key);
-        clear_stack();
-        let made = made.ok_or_else(|| KeyError::Length {
-            found: key.len(),
-            expected: self.lengths.to_owned(),
-        })?;
-        slot.store(Some(made));
+        slot.store(self.parsed(key)?);
         Ok(())
     }
 

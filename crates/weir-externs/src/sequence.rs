@@ -125,6 +125,10 @@ impl<S: State> Associations<S> {
     fn get(&self, index: u64) -> Option<&S> {
         self.0.get(usize::try_from(index).ok()?)
     }
+
+    fn state(&self, index: u64) -> Result<&S, KeyError> {
+        self.get(index).ok_or_else(|| no_such_key(index, self.0.len()))
+    }
 }
 
 impl<S: State> Keys for Associations<S> {
@@ -132,21 +136,29 @@ impl<S: State> Keys for Associations<S> {
         self.0.len() as u64
     }
 
-    fn set(&self, index: u64, key: &[u8]) -> Result<(), KeyError> {
-        let state = self.get(index).ok_or_else(|| no_such_key(index, self.0.len()))?;
-        if !key.is_empty() {
-            return Err(KeyError::Length {
-                found: key.len(),
+    fn check(&self, index: u64, key: &[u8]) -> Result<(), KeyError> {
+        self.state(index)?;
+        match key.len() {
+            0 => Ok(()),
+            found => Err(KeyError::Length {
+                found,
                 expected: "0 (which resets the association)".to_owned(),
-            });
+            }),
         }
-        state.reset();
+    }
+
+    fn set(&self, index: u64, key: &[u8]) -> Result<(), KeyError> {
+        self.check(index, key)?;
+        self.state(index)?.reset();
         Ok(())
     }
 
+    fn only_resets(&self) -> bool {
+        true
+    }
+
     fn is_set(&self, index: u64) -> Result<bool, KeyError> {
-        let state = self.get(index).ok_or_else(|| no_such_key(index, self.0.len()))?;
-        Ok(state.is_used())
+        Ok(self.state(index)?.is_used())
     }
 }
 

@@ -67,6 +67,14 @@ pub const TARGETS: &[Target] = &[
         needs_binary: false,
     },
     Target {
+        name: "waiting",
+        next: engines::made_up_input,
+        run: engines::waiting,
+        keep: engines::keep_waiting,
+        fatal: true,
+        needs_binary: false,
+    },
+    Target {
         name: "engines-corpus",
         next: engines::corpus_input,
         run: engines::corpus,
@@ -151,7 +159,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
             ENTRIES.as_bytes().to_vec(),
             b"packet 1 020000000101 020000000110 0800\nexpect 2 0200 $\nwait\n".to_vec(),
         ],
-        "arguments" | "engines" | "ast" | "ast-tna" | "p4runtime" | "bfrt" => Vec::new(),
+        "arguments" | "engines" | "waiting" | "ast" | "ast-tna" | "p4runtime" | "bfrt" => Vec::new(),
         "engines-corpus" => {
             let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/programs");
             let folders = [Some(bundled.as_path()), folder];

@@ -583,8 +583,8 @@ impl Printer<'_> {
                     let _ = write!(out, " full {}", full.word());
                 }
             }
-            Execution::Begin => out.push_str(" begin"),
-            Execution::Finish => out.push_str(" finish"),
+            Execution::Begin(_) => out.push_str(" begin"),
+            Execution::Finish(_) => out.push_str(" finish"),
         }
         out
     }

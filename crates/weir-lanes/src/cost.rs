@@ -130,6 +130,17 @@ pub struct CostModel {
     load: Average,
 }
 
+/// Why a [`CostModel`] has its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// One of the modes was not measured often enough. Calls are inline, but for the samples.
+    FewSamples,
+    /// The mode costs less than the other one.
+    Cheaper,
+    /// The other mode costs less, but not by enough to change.
+    Hysteresis,
+}
+
 impl CostModel {
     /// A model without samples.
     #[must_use]
@@ -192,6 +203,30 @@ impl CostModel {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// Why the mode is as it is.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        let (inline, suspension) = (self.inline.value, self.suspension.value);
+        match self.mode {
+            _ if !self.is_informed() => Reason::FewSamples,
+            Mode::Inline if suspension < inline => Reason::Hysteresis,
+            Mode::HandOver if suspension >= inline => Reason::Hysteresis,
+            Mode::Inline | Mode::HandOver => Reason::Cheaper,
+        }
+    }
+
+    /// What a call costs the worker inline, as far as it was measured.
+    #[must_use]
+    pub fn inline_cost(&self) -> Option<f64> {
+        (self.inline.samples > 0).then_some(self.inline.value)
+    }
+
+    /// What it costs the worker to suspend and resume a packet, as far as it was measured.
+    #[must_use]
+    pub fn suspension_cost(&self) -> Option<f64> {
+        (self.suspension.samples > 0).then_some(self.suspension.value)
     }
 
     /// The mode with its figures and the reason, as a sentence.

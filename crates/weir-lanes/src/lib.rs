@@ -71,7 +71,7 @@ mod thread;
 mod watch;
 
 pub use config::{ConfigError, LaneConfig, LaneOptions};
-pub use cost::{Choice, CostConfig, CostModel, Mode};
+pub use cost::{Choice, CostConfig, CostModel, Mode, Reason};
 pub use counters::Counters;
 pub use lane::{Lane, StartError};
 pub use policy::{FullPolicy, UnknownPolicy};

@@ -8,10 +8,11 @@ use prost::Message;
 use std::error::Error;
 use std::path::PathBuf;
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "bfrt_proto/bfruntime.proto",
     "p4/config/v1/p4info.proto",
     "p4/v1/p4runtime.proto",
+    "weir/v1/extern_key.proto",
     "weir/v1/role.proto",
 ];
 

@@ -33,6 +33,7 @@ pub mod budget;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod codec;
 pub mod custom_crc;
+pub mod extern_keys;
 pub mod listed;
 pub mod p4rt_raw;
 pub mod text;

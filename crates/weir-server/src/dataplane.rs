@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
+use weir_extern_api::Registry;
 use weir_ir::{KeyMatch, Program};
 use weir_switch::{LoadError, Switch};
 
@@ -84,6 +85,11 @@ pub trait DataPlane: Send + Sync + 'static {
     /// Injects a packet as if a device had received it at a port. It is dropped where packets
     /// arrive faster than they are processed; the implementation counts dropped packets.
     fn inject(&self, port: u32, packet: Vec<u8>);
+
+    /// What its programs may call besides the externs of their architecture.
+    fn externs(&self) -> Registry {
+        Registry::default()
+    }
 
     /// The port of the control plane, if there is one.
     fn cpu_port(&self) -> Option<u32>;

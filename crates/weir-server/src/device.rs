@@ -296,8 +296,9 @@ impl Device {
     /// Saves a program: requests write and read it on a switch without packets.
     pub(crate) fn save(&self, pipelines: &mut Pipelines, loaded: Arc<LoadedProgram>) -> Result<(), Refusal> {
         use crate::standalone::{Clock, Standalone};
-        let standalone = Standalone::new(Arc::clone(&loaded.program), None, Clock::real())
-            .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
+        let standalone =
+            Standalone::with_externs(Arc::clone(&loaded.program), None, Clock::real(), self.plane.externs())
+                .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
         let plane: Arc<dyn DataPlane> = Arc::new(standalone);
         *lock(&self.written) = Arc::clone(&plane);
         *lock(&self.current) = Some(Arc::clone(&loaded));

@@ -12,7 +12,7 @@ use crate::p4rt::transfer::{self, Transfer};
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
-use weir_switch::Switch;
+use weir_switch::{Switch, Write};
 
 impl Device {
     /// Compiles a program on a blocking thread, one program at a time: each may take seconds and
@@ -47,22 +47,32 @@ impl Device {
         let transfer = Arc::new(Transfer::new(&state, &saved.loaded, &loaded)?);
         // The program stays the same, so state that P4Runtime cannot express is copied as it is.
         let rest = crate::dataplane::gather(&*saved.plane, |_, switch: &mut Switch| {
-            (switch.replication().clone(), switch.state().port_metadata.clone())
+            let state = switch.state();
+            (
+                switch.replication().clone(),
+                state.port_metadata.clone(),
+                state.extern_keys.clone(),
+            )
         });
         let rest = rest.await?.into_iter().next();
         let prepare: Command = Arc::new(move |replica, switch| {
             // It is the state of the same program, so it fits.
             let _ = transfer.apply(replica, switch);
-            if let Some((replication, metadata)) = &rest {
+            if let Some((replication, metadata, keys)) = &rest {
                 *switch.replication_mut() = replication.clone();
                 switch.state_mut().port_metadata.clone_from(metadata);
+                for ((instance, index), key) in keys {
+                    let _ = switch.write(Write::Key(*instance, *index, key.clone()));
+                }
             }
         });
         self.load(pipelines, loaded, prepare, Arc::clone(&digests)).await?;
         Ok(digests)
     }
 
-    /// Commits a program with the state of the running one. Returns the enabled digests.
+    /// Commits a program with the state of the running one, but for the keys of externs: the
+    /// objects of the new program count sequence numbers from the start, and none may be used twice
+    /// with a key. Returns the enabled digests.
     ///
     /// # Errors
     /// The state does not fit the program, or the data plane cannot run it.
@@ -83,8 +93,9 @@ impl Device {
         let program = Arc::clone(&loaded.program);
         let transfer = Arc::new(transfer);
         let tried = Arc::clone(&transfer);
+        let externs = self.plane.externs();
         let work = move || -> Result<(), Refusal> {
-            let mut switch = crate::standalone::load(&program)
+            let mut switch = crate::standalone::load(&program, &externs)
                 .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
             tried.apply(0, &mut switch)
         };

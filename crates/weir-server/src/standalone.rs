@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use weir_extern_api::Registry;
 use weir_interp::Interpreter;
 use weir_ir::{Program, passes};
 use weir_switch::{LoadError, Output, Switch, SwitchConfig};
@@ -65,6 +66,7 @@ pub struct Standalone {
     cpu_port: Option<u32>,
     clock: Clock,
     sent: Arc<Mutex<Vec<Output>>>,
+    externs: Registry,
 }
 
 /// The most packets that wait for [`Standalone::take_sent`]; further ones are dropped.
@@ -89,7 +91,21 @@ impl Standalone {
     /// # Errors
     /// The program cannot be run.
     pub fn new(program: Arc<Program>, cpu_port: Option<u32>, clock: Clock) -> Result<Self, LoadError> {
-        let mut switch = load(&program)?;
+        Self::with_externs(program, cpu_port, clock, Registry::default())
+    }
+
+    /// As [`Standalone::new`], for programs that may call these externs, besides those of their
+    /// architecture.
+    ///
+    /// # Errors
+    /// The program cannot be run.
+    pub fn with_externs(
+        program: Arc<Program>,
+        cpu_port: Option<u32>,
+        clock: Clock,
+        externs: Registry,
+    ) -> Result<Self, LoadError> {
+        let mut switch = load(&program, &externs)?;
         limit(&mut switch, &clock);
         let (jobs, todo) = mpsc::channel();
         let sent = Arc::new(Mutex::new(Vec::new()));
@@ -100,6 +116,7 @@ impl Standalone {
             sent: Arc::clone(&sent),
             events: None,
             ports: BTreeMap::new(),
+            externs: externs.clone(),
         };
         // Ends when the last sender is gone.
         std::thread::spawn(move || runner.run(&todo));
@@ -108,6 +125,7 @@ impl Standalone {
             cpu_port,
             clock,
             sent,
+            externs,
         })
     }
 
@@ -168,6 +186,10 @@ impl DataPlane for Standalone {
         self.enqueue(Job::Inject(port, packet));
     }
 
+    fn externs(&self) -> Registry {
+        self.externs.clone()
+    }
+
     fn cpu_port(&self) -> Option<u32> {
         self.cpu_port
     }
@@ -182,11 +204,15 @@ impl DataPlane for Standalone {
 }
 
 /// A switch that interprets the program, after optimisation.
-pub(crate) fn load(program: &Arc<Program>) -> Result<Switch, LoadError> {
+pub(crate) fn load(program: &Arc<Program>, externs: &Registry) -> Result<Switch, LoadError> {
     let mut optimized = Program::clone(program);
     let observes = weir_arch::observes(&optimized);
     passes::optimize(&mut optimized, &observes);
-    Switch::with_engine(Arc::new(Interpreter::new(Arc::new(optimized))), SwitchConfig::default())
+    let config = SwitchConfig {
+        externs: externs.clone(),
+        ..SwitchConfig::default()
+    };
+    Switch::with_engine(Arc::new(Interpreter::new(Arc::new(optimized))), config)
 }
 
 /// With a real clock packets may become due faster than they can be generated.
@@ -204,6 +230,7 @@ struct Runner {
     sent: Arc<Mutex<Vec<Output>>>,
     events: Option<Events>,
     ports: BTreeMap<u32, bool>,
+    externs: Registry,
 }
 
 impl Runner {
@@ -267,7 +294,7 @@ impl Runner {
     }
 
     fn replace_program(&mut self, program: &Arc<Program>, prepare: &Command) -> Result<(), LoadError> {
-        let mut switch = load(program)?;
+        let mut switch = load(program, &self.externs)?;
         limit(&mut switch, &self.clock);
         for (port, up) in &self.ports {
             switch.set_port(*port, *up);

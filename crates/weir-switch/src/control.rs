@@ -1,8 +1,10 @@
 //! Writes of the control plane, alone or as transactions.
 
 mod extent;
+mod keys;
 mod transaction;
 
+pub(crate) use keys::NotedKeys;
 pub use transaction::{Mark, Transaction};
 
 use crate::replication::{self, CloneSession, MulticastGroup, Node, ReplicationError};
@@ -258,6 +260,7 @@ impl Switch {
     pub fn write(&mut self, write: Write) -> Result<WriteResult, ControlError> {
         let (result, _, gone) = self.write_journaled(write)?;
         self.forget(&gone);
+        self.set_noted_keys();
         if let Some(journal) = &mut self.journal.0 {
             journal.commit();
         }
@@ -396,10 +399,7 @@ impl Switch {
                 // It was set before: what was there fits.
                 let _ = self.state.set_custom_crc(width, was);
             }
-            Back::Key(id, index, was) => {
-                // It was set before: what was there fits.
-                let _ = self.set_key(id, index, was);
-            }
+            Back::Key(id, index, was) => self.take_back_key(id, index, was),
             Back::Nothing => {}
         }
     }
@@ -510,37 +510,9 @@ impl Switch {
                 let was = self.state.set_custom_crc(width, parameters)?;
                 Ok(Back::CustomCrc(width, was))
             }
-            Write::Key(id, index, key) => Ok(Back::Key(id, index, self.set_key(id, index, key)?)),
+            Write::Key(id, index, key) => Ok(Back::Key(id, index, self.note_key(id, index, key)?)),
             _ => Ok(Back::Nothing),
         }
-    }
-
-    /// Sets a key of an extern instance. Gives the one that it had.
-    fn set_key(&mut self, id: ExternId, index: u64, key: KeyBytes) -> Result<KeyBytes, ControlError> {
-        let arch = Arc::clone(&self.arch);
-        let Some(instance) = arch.program().externs.get(id) else {
-            return Err(ControlError::NoSuchResource {
-                what: "extern instance",
-                id: id.index(),
-            });
-        };
-        let object = arch.registered().and_then(|externs| externs.object(id));
-        let Some(keys) = object.and_then(|object| object.keys()) else {
-            return Err(ControlError::WrongResource {
-                name: instance.name.clone(),
-                expected: "extern with keys",
-                found: instance.type_name.clone(),
-            });
-        };
-        keys.set(index, key.bytes()).map_err(|error| ControlError::Key {
-            name: instance.name.clone(),
-            error,
-        })?;
-        let was = match key.bytes().is_empty() {
-            true => self.state.extern_keys.remove(&(id, index)),
-            false => self.state.extern_keys.insert((id, index), key),
-        };
-        Ok(was.unwrap_or_default())
     }
 
     fn write_profile(&mut self, id: ExternId, op: ProfileOp) -> Result<ProfileUndo, ControlError> {

@@ -49,7 +49,7 @@ pub use replication::{
 pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
 pub use switch::{Output, Switch, SwitchConfig};
-pub use waiting::{CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
+pub use waiting::{CallCause, CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
 pub use weir_arch::KeyBytes;
 pub use weir_arch::{
     Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,

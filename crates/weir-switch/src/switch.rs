@@ -1,5 +1,6 @@
 //! The switch.
 
+use crate::control::NotedKeys;
 use crate::fast::onward::Onward;
 use crate::fast::{FastPath, Verdict};
 use crate::journal::Slot;
@@ -105,6 +106,8 @@ pub struct Switch {
     pub(crate) journal: Slot,
     /// Calls of externs for which packets may wait.
     pub(crate) async_calls: AsyncCalls,
+    /// Keys of externs that are to be set.
+    pub(crate) noted_keys: NotedKeys,
 }
 
 impl Switch {
@@ -151,6 +154,7 @@ impl Switch {
             generation_limit: usize::MAX,
             journal: Slot::default(),
             async_calls: AsyncCalls::new(arch.registered()),
+            noted_keys: NotedKeys::default(),
             arch,
         }
     }

@@ -13,7 +13,7 @@ mod choice;
 mod flow;
 mod job;
 
-pub use choice::{CallReport, ExternMode};
+pub use choice::{CallCause, CallReport, ExternMode};
 pub use job::{Job, JobService};
 
 use crate::fast::Passage;
@@ -100,6 +100,8 @@ pub(crate) struct AsyncCalls {
     begun: Vec<Begun>,
     /// By slot: the job of a packet that is about to wait.
     leaving: Vec<Option<Box<Job>>>,
+    /// Those of them that keep an order.
+    leaving_in_order: usize,
     /// Jobs that were executed, as they came back.
     executed: Vec<Box<Job>>,
     /// Jobs whose packets can continue.
@@ -157,6 +159,7 @@ impl AsyncCalls {
             sites,
             begun: (0..slots).map(|_| Begun::default()).collect(),
             leaving: (0..slots).map(|_| None).collect(),
+            leaving_in_order: 0,
             executed: Vec::with_capacity(slots),
             ready: VecDeque::with_capacity(slots),
             at_once: VecDeque::new(),
@@ -224,6 +227,7 @@ impl AsyncCalls {
                 begun.words.resize(call.signature.words(), 0);
                 let site = &mut self.sites[call.number];
                 begun.outcome = site.measure_inline(|| call.execute(&mut begun.words, payload));
+                site.inline += 1;
                 self.counts.inline += 1;
                 return false;
             }
@@ -232,15 +236,18 @@ impl AsyncCalls {
                 return true;
             }
             Decision::AtOnce(job) => {
+                self.sites[call.number].inline += 1;
                 self.counts.inline += 1;
                 (job, true)
             }
             Decision::HandOver(job) => {
+                self.sites[call.number].handed_over += 1;
                 self.counts.handed_over += 1;
                 (job, false)
             }
         };
         job.begin(call, consumed, words, is_at_once);
+        self.leaving_in_order += usize::from(job.order() != CompletionOrder::None);
         self.leaving[slot] = Some(job);
         true
     }
@@ -248,9 +255,9 @@ impl AsyncCalls {
     fn decide(&mut self, call: &BoundCall) -> Decision {
         let order = match call.execution {
             Execution::Async(AsyncCall { order, .. }) => order,
-            Execution::Inline | Execution::Begin | Execution::Finish => CompletionOrder::None,
+            Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => CompletionOrder::None,
         };
-        let is_behind = order != CompletionOrder::None && self.has_earlier();
+        let is_behind = order != CompletionOrder::None && (self.has_earlier() || self.leaving_in_order > 0);
         let is_blocked = order != CompletionOrder::None && self.sequencer.outstanding() >= self.tickets();
         let choice = match port(&mut self.lane) {
             None => Choice::Inline,
@@ -322,6 +329,7 @@ impl AsyncCalls {
                 dropped += 1;
                 continue;
             };
+            self.leaving_in_order -= usize::from(job.order() != CompletionOrder::None);
             site = job.call_number();
             suspended.save(slot, &mut job.context);
             job.take_packet(suspended.packet(slot), packets.headroom);

@@ -3,6 +3,7 @@
 mod complete;
 pub mod connect;
 mod entries;
+mod key;
 mod program;
 mod state;
 mod tables;
@@ -24,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   weir ctl show my_register 7 && weir ctl modify my_register 7 value=0
   weir ctl load ipv4_lpm.csv --table ipv4_lpm && weir ctl dump > state.jsonl
   weir ctl --bfrt 10.0.0.7 watch digests learn
+  weir ctl key set outbound 0 outbound.key
   weir ctl watch rates port_counter --interval 1s
   eval \"$(weir completion bash)\"
 
@@ -127,6 +129,8 @@ pub enum Command {
         #[arg(long, conflicts_with = "tables")]
         all: bool,
     },
+    /// Set and remove keys of externs
+    Key(key::Key),
     /// Do an operation on a whole table, such as SyncCounters (BF Runtime)
     Operation {
         /// The table
@@ -250,6 +254,7 @@ async fn run(arguments: &Ctl) -> Result<u8> {
             anyhow::bail!("which tables? Name them, or write --all for all that match packets")
         }
         Command::Clear { tables, all } => entries::clear(&connect::writer(connection).await?, tables, *all).await,
+        Command::Key(arguments) => key::key(connection, arguments).await,
         Command::Operation { table, operation } => {
             let client = connect::writer(connection).await?;
             let table = client.table(table)?;

@@ -34,6 +34,7 @@ mod cli;
 mod compile;
 mod ctl;
 mod demo;
+mod extern_rows;
 mod graph;
 mod input;
 mod lanes;

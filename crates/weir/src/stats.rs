@@ -1,5 +1,6 @@
 //! What a switch has done, for people and for machines.
 
+use crate::extern_rows::{self, ExternRow};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,6 +55,8 @@ pub struct Snapshot {
     pub drops: Vec<(String, String, u64)>,
     /// In the program's order; none where nobody measures.
     pub stages: Vec<StageRow>,
+    /// Calls of externs for which packets may wait, by worker.
+    pub externs: Vec<ExternRow>,
 }
 
 fn add_count(to: &mut Count, count: Count) {
@@ -92,6 +95,7 @@ impl Snapshot {
             stages: stages
                 .map(|(name, segment, lookup)| StageRow { name, segment, lookup })
                 .collect(),
+            externs: ExternRow::of(switch),
         }
     }
 
@@ -141,6 +145,15 @@ impl Snapshot {
                 add_stage(&mut sum.lookup, stage.lookup);
             }
         }
+        self.externs.extend(other.externs.iter().cloned());
+        // The workers of one call beside each other; the sort keeps the program's order.
+        self.externs
+            .sort_by_key(|row| (row.call.loc.file, row.call.loc.line, row.call.loc.column, row.worker));
+    }
+
+    /// Says which worker's calls of externs these are.
+    pub fn set_worker(&mut self, worker: usize) {
+        self.externs.iter_mut().for_each(|row| row.worker = worker);
     }
 
     /// Adds packets that were dropped.
@@ -189,6 +202,11 @@ impl Snapshot {
         self.queues.values().map(row).collect()
     }
 
+    /// The calls of externs as JSON.
+    pub fn externs_json(&self) -> Value {
+        self.externs.iter().map(ExternRow::json).collect()
+    }
+
     /// The stages of compiled code as JSON.
     pub fn stages_json(&self) -> Value {
         let count = |c: StageCount| json!({ "packets": c.packets, "runs": c.runs, "cycles": c.cycles });
@@ -227,10 +245,10 @@ impl Snapshot {
         out
     }
 
-    /// Queues that were used and stages that were measured, as tables of text; nothing where there
-    /// are none.
+    /// Calls of externs, queues that were used and stages that were measured, as tables of text;
+    /// nothing where there are none.
     pub fn details(&self) -> String {
-        let mut out = String::new();
+        let mut out = extern_rows::text(&self.externs);
         if !self.queues.is_empty() {
             let _ = writeln!(out, "\nport  priority     depth   highest  capacity      full");
             for q in self.queues.values() {

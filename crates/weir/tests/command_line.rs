@@ -670,7 +670,10 @@ fn bash_completes_commands_options_and_shells() {
              _weir_or_ctl weir \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[$(({last} - 1))]}}\"; \
              echo \"${{COMPREPLY[@]}}\""
         );
-        let out = Command::new("bash").args(["-c", &test]).output().unwrap();
+        // The script is longer than an argument may be.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), test).unwrap();
+        let out = Command::new("bash").arg(file.path()).output().unwrap();
         text(&out.stdout).trim().to_owned()
     };
     assert_eq!(completed("weir che"), "check");

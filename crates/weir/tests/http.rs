@@ -1,4 +1,4 @@
-//! Counters over HTTP.
+//! Counters over HTTP, and what is said of calls of externs there and at the end of a run.
 
 #![cfg(target_os = "linux")]
 
@@ -89,4 +89,84 @@ fn calls_of_controllers_are_counted() {
         text.contains("weir_controller_streams{service=\"P4Runtime\"} 0\n"),
         "{text}"
     );
+}
+
+#[test]
+fn calls_of_externs_are_told_with_their_execution_costs_and_cause() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/waits.p4");
+    for (mode, execution, cause) in [("async", "handed-over", "forced"), ("auto", "", "")] {
+        let arguments = ["--async", mode, "-i", "1@gen:size=64,rate=2000", "-i", "2@null"];
+        let run = Running::start(&[&[program, "--http", "127.0.0.1:0"], &arguments[..]].concat(), "HTTP");
+        let of_call = |text: &str, family: &str, label: &str| -> Option<f64> {
+            let mut lines = text.lines().filter(|line| line.starts_with(&format!("{family}{{")));
+            let line = lines.find(|line| line.contains(label))?;
+            assert!(
+                line.contains("call=\"busy_cycles\",place=\"") && line.contains("waits.p4:16\",worker=\"0\""),
+                "{line}"
+            );
+            line.rsplit(' ').next()?.parse().ok()
+        };
+        let calls = |text: &str| {
+            let of = |execution| of_call(text, "weir_extern_calls_total", execution).unwrap_or(0.0);
+            (of("execution=\"inline\""), of("execution=\"handed-over\""))
+        };
+        let mut text = String::new();
+        for _ in 0..1000 {
+            text = get(&run.address, "/metrics").1;
+            let (inline, handed_over) = calls(&text);
+            if inline + handed_over > 300.0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let (inline, handed_over) = calls(&text);
+        assert!(inline + handed_over > 300.0, "{text}");
+        let chosen = of_call(&text, "weir_extern_handed_over", &format!("cause=\"{cause}"));
+        assert!(chosen.is_some_and(|c| c == 0.0 || c == 1.0), "{text}");
+        let cost = of_call(&text, "weir_extern_cost_cycles", &format!("execution=\"{execution}"));
+        assert!(cost.is_some_and(|cost| cost > 0.0), "{text}");
+        if mode == "async" {
+            assert!(chosen == Some(1.0) && handed_over > 0.0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn statistics_say_how_each_call_was_executed_and_why() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/waits.p4");
+    for (more, mode, cause) in [
+        (&["--async", "async"][..], "handed-over", "forced"),
+        (&["--async", "sync"], "inline", "no-lane"),
+        (&["--engine", "interp"], "inline", "no-lane"),
+        (&[], "", ""),
+    ] {
+        let run = [program, "-i", "1@gen:size=64,count=20000", "-i", "2@null"];
+        let (code, out, said) = weir(&[&["run"], &run[..], &["--json"], more].concat());
+        assert_eq!(code, 0, "{said}");
+        let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+        let [call] = last["externs"].as_array().unwrap().as_slice() else {
+            panic!("one call: {last}");
+        };
+        assert_eq!((&call["call"], &call["worker"]), (&"busy_cycles".into(), &0.into()));
+        assert!(call["place"].as_str().unwrap().ends_with("waits.p4:16"), "{call}");
+        let count = |name: &str| call[name].as_u64().unwrap();
+        match more {
+            ["--engine", _] => assert_eq!((count("inline"), count("handed_over")), (0, 0)),
+            _ => assert_eq!(count("inline") + count("handed_over"), 20_000, "{call}"),
+        }
+        if !more.is_empty() {
+            assert_eq!((&call["mode"], &call["cause"]), (&mode.into(), &cause.into()));
+        } else {
+            // By measured cost: both were measured.
+            assert!(call["inline_cycles"].as_f64().is_some_and(|c| c > 0.0), "{call}");
+            assert!(call["suspension_cycles"].as_f64().is_some_and(|c| c > 0.0), "{call}");
+            assert!(
+                ["cheaper", "hysteresis"].contains(&call["cause"].as_str().unwrap()),
+                "{call}"
+            );
+        }
+        // And as text.
+        let (_, out, _) = weir(&[&["run"], &run[..], more].concat());
+        assert!(out.contains("@async call") && out.contains("waits.p4:16"), "{out}");
+    }
 }

@@ -12,6 +12,8 @@
 // - Keys are set by the control plane, as bytes in the order of the algorithm's specification. An
 //   empty key removes a key. No control plane and no program can read them. A constructor's
 //   `keys` is their number, from 1 to 1,048,576; they are numbered from 0.
+// - `@keys("PARAMETER")` at an extern type names the constructor parameter that is the number of
+//   keys. P4Info and bfrt.json list the instances of such types.
 
 #ifndef WEIR_EXTERNS_P4
 #define WEIR_EXTERNS_P4
@@ -64,6 +66,7 @@ enum bit<8> extern_status_t {
 //
 // open verifies the tag in the last 16 bytes, decrypts the others in place, and removes the tag.
 // NO_KEY, AUTHENTICATION, MALFORMED (shorter than a tag).
+@keys("keys")
 extern aes_gcm {
     aes_gcm(bit<32> keys);
     void seal<A>(payload_resize p, in bit<32> key, in bit<96> nonce, in A aad, out extern_status_t status);
@@ -71,6 +74,7 @@ extern aes_gcm {
 }
 
 // ChaCha20 and Poly1305 (RFC 8439). Keys of 32 bytes. Otherwise as aes_gcm.
+@keys("keys")
 extern chacha20_poly1305 {
     chacha20_poly1305(bit<32> keys);
     void seal<A>(payload_resize p, in bit<32> key, in bit<96> nonce, in A aad, out extern_status_t status);
@@ -89,6 +93,7 @@ extern chacha20_poly1305 {
 //
 // seal_esp and open_esp do so with the trailer of ESP for padding, and `spi`, `sequence` for `aad`,
 // 4 bytes each: see esp_gcm.
+@keys("keys")
 extern aes_cbc_hmac {
     aes_cbc_hmac(bit<32> keys);
     void seal<A>(payload_resize p, in bit<32> key, in bit<128> iv, in A aad, out extern_status_t status);
@@ -113,6 +118,7 @@ extern aes_cbc_hmac {
 //
 // open verifies the tag, decrypts, checks and removes the trailer, and returns its next header.
 // NO_KEY, AUTHENTICATION, MALFORMED (shorter than a tag, or a wrong trailer behind a right tag).
+@keys("keys")
 extern esp_gcm {
     esp_gcm(bit<32> keys);
     void seal(payload_resize p, in bit<32> key, in bit<32> spi, in bit<32> sequence, in bit<64> iv,
@@ -130,6 +136,7 @@ extern esp_gcm {
 //
 // The control plane resets an association, when it sets a new key for it, by removing the "key" of
 // this number of this instance; other keys it does not have.
+@keys("associations")
 extern replay_window {
     replay_window(bit<32> associations);
     void check(in bit<32> association, in bit<32> sequence, out extern_status_t status);
@@ -139,6 +146,7 @@ extern replay_window {
 // Sequence numbers of associations: 1, 2, 3, … Each number is returned once, whatever threads
 // packets are on. After 0xffffffff follows none (EXHAUSTED) until the control plane resets the
 // association as for replay_window. OUT_OF_RANGE: there is no such association.
+@keys("associations")
 extern sequence {
     sequence(bit<32> associations);
     void next(in bit<32> association, out bit<32> number, out extern_status_t status);
@@ -149,6 +157,7 @@ extern sequence {
 // HMAC-SHA-256 (RFC 2104, RFC 4231), over fields or over the payload. Keys of 1 to 1024 bytes. The
 // first byte of the tag is the most significant of the number; a shorter tag is its first bits:
 // `tag[255:128]`. NO_KEY.
+@keys("keys")
 extern hmac_sha256 {
     hmac_sha256(bit<32> keys);
     void compute<T>(in bit<32> key, in T data, out bit<256> tag, out extern_status_t status);
@@ -159,6 +168,7 @@ extern hmac_sha256 {
 // cookies and for tables that attackers must not fill, not for long-lived signatures. Keys of 16
 // bytes. The number is that of the paper; implementations that return bytes return its least
 // significant byte first. NO_KEY.
+@keys("keys")
 extern siphash {
     siphash(bit<32> keys);
     void compute<T>(in bit<32> key, in T data, out bit<64> hash, out extern_status_t status);

@@ -17,7 +17,7 @@ impl PipelineBuilder {
         let begin = Call {
             arguments: call.arguments.iter().map(|a| self.input_of(a)).collect(),
             results: vec![waits],
-            execution: Execution::Begin,
+            execution: Execution::Begin(bound.number),
             ..call.clone()
         };
         self.push(InstKind::Call(begin), loc);
@@ -32,7 +32,7 @@ impl PipelineBuilder {
         self.at = done;
         let finish = Call {
             arguments: call.arguments.iter().filter_map(output_of).collect(),
-            execution: Execution::Finish,
+            execution: Execution::Finish(bound.number),
             ..call.clone()
         };
         self.push(InstKind::Call(finish), loc);

@@ -81,6 +81,7 @@ pub fn value_to_json(field: &Field, value: &Value) -> Json {
             Json::Object(object.collect())
         }
         Value::Text(text) => json!(text),
+        Value::Key(key) => json!(key.to_string()),
         Value::Bits(_) | Value::Wide(_) => {
             number_to_json(&field.name, &field.ty, value).unwrap_or_else(|| json!(notation::value_text(field, value)))
         }

@@ -9,11 +9,13 @@
 
 use crate::entry::Entry;
 use crate::error::Error;
+use crate::keys::KeyMaterial;
 use crate::notation;
-use crate::schema::{Field, Schema, Table};
+use crate::schema::{Field, Kind, Schema, Table};
 use std::io::BufRead;
 use std::sync::Arc;
 use weir_proto::custom_crc::CustomCrc;
+use weir_proto::extern_keys::{INDEX, KEY};
 
 /// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data. A
 /// leading `default` means the default entry.
@@ -194,8 +196,30 @@ fn custom_crc(schema: &Schema, crc: &CustomCrc, words: &[&str]) -> Result<Entry,
     Ok(entry)
 }
 
+/// A key of an extern: `INSTANCE INDEX HEX`.
+fn extern_key(schema: &Schema, words: &[&str]) -> Result<Entry, Error> {
+    let [instance, index, digits @ ..] = words else {
+        return Err(Error::Input("`extern_key` takes INSTANCE INDEX HEX".to_owned()));
+    };
+    let table = schema.table(instance)?;
+    if table.kind != Kind::ExternKeys {
+        return Err(wrong(table, &format!("a {} has no keys", table.kind.name())));
+    }
+    if digits.is_empty() {
+        return Err(wrong(
+            table,
+            "the key is missing; keys are not removed by loading entries",
+        ));
+    }
+    let index = notation::parse_value(INDEX, &table.keys[0].ty, index)?;
+    Ok(Entry::of(table)
+        .key(INDEX, index)
+        .data(KEY, KeyMaterial::from_hex(&digits.concat())?))
+}
+
 /// An entry of an `.entries` file: `add TABLE [PRIORITY] KEY:MATCH… ACTION(NAME:VALUE, …)`,
-/// `setdefault TABLE ACTION(…)`, or `set_crc16_parameters …` and `set_crc32_parameters …`.
+/// `setdefault TABLE ACTION(…)`, `set_crc16_parameters …`, `set_crc32_parameters …`, or `extern_key
+/// INSTANCE INDEX HEX`.
 ///
 /// # Errors
 /// The line is none of these.
@@ -219,9 +243,10 @@ pub fn parse_line(schema: &Schema, line: &str) -> Result<Entry, Error> {
             let crc = CustomCrc::of_width(width).ok_or_else(|| Error::Input(format!("`{command}`: no such CRC")))?;
             return custom_crc(schema, crc, &words.collect::<Vec<_>>());
         }
+        "extern_key" if call.is_none() => return extern_key(schema, &words.collect::<Vec<_>>()),
         other => {
             return Err(Error::Input(format!(
-                "`{other}` is neither `add`, `setdefault` nor `set_crcN_parameters`; other commands of test files are not entries"
+                "`{other}` is neither `add`, `setdefault`, `set_crcN_parameters` nor `extern_key`; other commands of test files are not entries"
             )));
         }
     };

@@ -213,6 +213,11 @@ pub fn other(schema: &Schema, bytes: &[u8]) -> Result<Option<Entry>, Error> {
                 crate::encode::custom_crc::decode(&mut entry, &e)?;
                 Some(entry)
             }
+            Some(table) if table.kind == Kind::ExternKeys => {
+                let mut entry = Entry::of(table);
+                crate::encode::extern_keys::decode(&mut entry, &e)?;
+                Some(entry)
+            }
             _ => None,
         },
         _ => None,

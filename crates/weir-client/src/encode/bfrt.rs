@@ -1,7 +1,7 @@
 //! Encodes entries as messages of BF Runtime, in which everything is a table entry.
 
 use super::key::{Canonical, canonical, ones};
-use super::{Operation, ReadOptions, Written, unsupported};
+use super::{NO_KEY_MATERIAL, Operation, ReadOptions, Written, unsupported};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::schema::{Field, Kind, MatchKind, Table, Type};
@@ -155,6 +155,9 @@ fn data_value(w: &mut Writer, field: &Field, value: &Value) -> Result<(), String
             w.out.push(3 << 3 | 5);
             w.out.extend_from_slice(&value.to_le_bytes());
         }
+        (Type::Bytes, Value::Key(key)) => w.bytes(2, key.bytes()),
+        // The value may be a key, so that it is not shown.
+        (Type::Bytes, _) => return Err(NO_KEY_MATERIAL.to_owned()),
         (ty, value) => {
             let width = ty
                 .width()

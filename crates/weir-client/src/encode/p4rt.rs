@@ -1,7 +1,7 @@
 //! Encodes entries as messages of P4Runtime.
 
 use super::key::{Canonical, canonical};
-use super::{Operation, ReadOptions, Written, custom_crc, p4data, unsupported};
+use super::{NO_KEY_MATERIAL, Operation, ReadOptions, Written, custom_crc, extern_keys, p4data, unsupported};
 use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::schema::p4info::{self, id};
@@ -10,6 +10,7 @@ use crate::value::{Value, trim};
 use crate::wire::Writer;
 use prost::Message;
 use std::sync::Arc;
+use weir_proto::extern_keys::{INDEX, KEY};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
@@ -318,6 +319,14 @@ fn entity(entry: &Entry, is_key_only: bool) -> Result<Entity, Error> {
         )),
         Kind::CustomCrc if is_key_only => Entity::ExternEntry(custom_crc::query(&entry.table)),
         Kind::CustomCrc => Entity::ExternEntry(custom_crc::entity(entry)?),
+        Kind::ExternKeys => {
+            let key = match entry.get(KEY) {
+                Some(Value::Key(key)) if !is_key_only => key.bytes().to_vec(),
+                Some(_) if !is_key_only => return Err(entry.wrong(KEY, NO_KEY_MATERIAL.to_owned())),
+                _ => Vec::new(),
+            };
+            Entity::ExternEntry(extern_keys::entity(&entry.table, index(INDEX)?, key))
+        }
         Kind::Match | Kind::MatchIndirect | Kind::Other(_) => return Err(unsupported(entry, Operation::Modify)),
     })
 }
@@ -526,7 +535,7 @@ fn any_of(table: &Table) -> Entity {
         Kind::CloneSessions => replication(pb::packet_replication_engine_entry::Type::CloneSessionEntry(
             pb::CloneSessionEntry::default(),
         )),
-        Kind::CustomCrc => Entity::ExternEntry(custom_crc::query(table)),
+        Kind::CustomCrc | Kind::ExternKeys => Entity::ExternEntry(custom_crc::query(table)),
         Kind::Counter | Kind::Match | Kind::MatchIndirect | Kind::Other(_) => Entity::CounterEntry(pb::CounterEntry {
             counter_id: id,
             ..pb::CounterEntry::default()

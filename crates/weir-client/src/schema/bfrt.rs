@@ -48,6 +48,7 @@ fn table(source: &info::Table) -> Table {
         "Meter" => Kind::Meter,
         "Register" => Kind::Register,
         weir_proto::custom_crc::TABLE_TYPE => Kind::CustomCrc,
+        weir_proto::extern_keys::TABLE_TYPE => Kind::ExternKeys,
         other => Kind::Other(other.to_owned()),
     };
     let (priority, keys): (Vec<_>, Vec<_>) = source.key.iter().partition(|k| k.name == PRIORITY);
@@ -61,7 +62,7 @@ fn table(source: &info::Table) -> Table {
         },
         params: action.data.iter().map(parameter).collect(),
     });
-    Table {
+    super::extern_keys::with_bytes(Table {
         protocol: Protocol::BfRuntime,
         id: source.id,
         name: source.name.clone(),
@@ -77,7 +78,7 @@ fn table(source: &info::Table) -> Table {
         const_default_action: None,
         operations: source.supported_operations.clone(),
         attributes: source.attributes.clone(),
-    }
+    })
 }
 
 fn key(key: &info::KeyField) -> Key {

@@ -16,9 +16,9 @@
 //! | clone sessions | [`SESSION_ID`] | [`REPLICAS`], `class_of_service`, `packet_length_bytes` |
 //! | custom CRC | none | `polynomial`, `initial`, `xor_out`, `reflect_in`, `reflect_out` |
 
-use super::custom_crc;
 use super::types::{resolve, scalar};
 use super::{Action, Digest, Field, Key, Kind, MatchKind, Protocol, Schema, Scope, Table, Type};
+use super::{custom_crc, extern_keys};
 use std::collections::HashMap;
 use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::config::v1 as pb;
@@ -111,6 +111,7 @@ impl Schema {
                 .filter_map(|e| CustomCrc::of_type(e.extern_type_id))
                 .map(custom_crc::table),
         );
+        tables.extend(info.externs.iter().flat_map(extern_keys::tables));
         tables.push(multicast_groups());
         tables.push(clone_sessions());
         let digests = info.digests.iter().map(|d| Digest {

@@ -16,15 +16,24 @@ pub struct Bench {
 }
 
 pub async fn bench() -> Bench {
+    bench_of(EVERYTHING).await
+}
+
+pub async fn bench_of(source: &str) -> Bench {
     let compiled = compile_source(
         "everything.p4",
-        EVERYTHING,
+        source,
         &weir_compiler::Options::default(),
         weir_arch::targets(),
     );
     let program = Arc::new(compiled.program.expect("compiles"));
-    let switch = Standalone::new(Arc::clone(&program), Some(510), Clock::manual()).expect("runs");
-    let switch = Arc::new(switch);
+    let switch = Standalone::with_externs(
+        Arc::clone(&program),
+        Some(510),
+        Clock::manual(),
+        weir_externs::registry(),
+    );
+    let switch = Arc::new(switch.expect("runs"));
     let server = P4Runtime::new(switch.clone(), Some(program), Config::default()).expect("has a P4Info");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();

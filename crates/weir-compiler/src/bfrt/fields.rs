@@ -50,7 +50,8 @@ fn number(bits: u32) -> FieldType {
     FieldType::named(if bits == 32 { "uint32" } else { "uint64" })
 }
 
-fn key(id: u32, name: &str, ty: FieldType, mandatory: bool) -> KeyField {
+/// A key that is compared as a whole.
+pub(super) fn key(id: u32, name: &str, ty: FieldType, mandatory: bool) -> KeyField {
     KeyField {
         id,
         name: name.to_owned(),

@@ -2,6 +2,7 @@
 
 use crate::p4info::P4InfoError;
 use crate::p4info::annotations::{id_annotation, is_hidden};
+use crate::p4info::extern_keys::is_shown;
 use crate::p4info::externs::digest_calls;
 use crate::p4info::symbols::one_at_a_time;
 use crate::p4info::tables::described_actions;
@@ -27,6 +28,7 @@ pub(super) enum Kind {
     Digest = 0x8e,
     PortMetadata = 0x90,
     SelectorGetMember = 0x9a,
+    ExternKeys = 0xf1,
     ValueSet = 0xfe,
 }
 
@@ -46,6 +48,7 @@ impl Kind {
             Kind::Digest => "digest",
             Kind::PortMetadata => "port metadata",
             Kind::SelectorGetMember => "selector",
+            Kind::ExternKeys => "extern with keys",
             Kind::ValueSet => "value set",
         }
     }
@@ -149,6 +152,10 @@ pub(super) fn of_program(control: ControlSpec, program: &Program, errors: &mut V
             | ResourceKind::DirectFilter
             | ResourceKind::DirectEarlyDrop => {}
         }
+    }
+    for (_, instance) in program.externs.iter().filter(|(_, e)| is_shown(control, e)) {
+        let (name, list) = (instance.name.as_str(), instance.annotations.as_slice());
+        found.add_alone(Kind::ExternKeys, name, list, instance.loc);
     }
     for (name, ..) in digest_calls(control, program) {
         found.add(Kind::Digest, &name, &[]);

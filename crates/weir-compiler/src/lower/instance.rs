@@ -7,6 +7,7 @@ use crate::types::{DefId, Ty, TyKind};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
+use weir_ir::program::KEYS_ANNOTATION;
 use weir_ir::{Body, ConstValue, ExternId, ExternInstance, VarId, VarKind};
 use weir_syntax::ast::{self, DeclarationKind, Expr, ExprKind};
 use weir_syntax::source::Span;
@@ -182,18 +183,31 @@ impl<'a> Lowerer<'a, '_> {
     ) -> ExternId {
         let type_arguments = parts.iter().map(|&t| self.concrete(t)).collect::<Vec<_>>();
         let type_arguments = type_arguments.into_iter().map(|t| self.type_spec(t)).collect();
-        let annotations = self.annotations(annotations);
+        let declared = &self.checked.defs[def.0 as usize];
+        let (type_name, of_type) = (declared.name.to_string(), declared.annotations);
+        let mut annotations = self.annotations(annotations);
+        let keys = of_type.iter().find(|a| &*a.name.name == KEYS_ANNOTATION);
+        if let Some(keys) = keys {
+            annotations.extend(self.annotations(std::slice::from_ref(keys)));
+        }
         let loc = self.locate(span);
         self.extern_spans.push(span);
-        self.program.externs.push(ExternInstance {
+        let instance = ExternInstance {
             name,
-            type_name: self.checked.defs[def.0 as usize].name.to_string(),
+            type_name,
             type_arguments,
             arguments,
             methods: Vec::new(),
             annotations,
             loc,
-        })
+        };
+        if let Some(keys) = keys
+            && instance.key_count().is_none()
+        {
+            let text = "@keys names the constructor parameter that is the number of keys: `@keys(\"PARAMETER\")`";
+            self.error("invalid", keys.span, text);
+        }
+        self.program.externs.push(instance)
     }
 
     pub(super) fn vars_of(&self, place: &Place) -> Vec<VarId> {

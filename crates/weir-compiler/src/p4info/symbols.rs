@@ -1,8 +1,8 @@
 //! Ids and aliases: every object's number and short name.
 
 use super::annotations::{id_annotation, is_hidden};
-use super::externs;
 use super::{P4InfoError, tables};
+use super::{extern_keys, externs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use weir_ir::target::ControlSpec;
@@ -23,6 +23,8 @@ pub(super) enum Kind {
     DirectMeter,
     Register,
     Digest,
+    /// An instance of an extern type with keys; the type's id.
+    Extern(u8),
 }
 
 impl Kind {
@@ -39,6 +41,7 @@ impl Kind {
             Kind::DirectMeter => Prefix::DirectMeter,
             Kind::Register => Prefix::Register,
             Kind::Digest => Prefix::Digest,
+            Kind::Extern(id) => return id,
         };
         prefix as u8
     }
@@ -56,6 +59,7 @@ impl Kind {
             Kind::DirectMeter => "direct meter",
             Kind::Register => "register",
             Kind::Digest => "digest",
+            Kind::Extern(_) => "extern with keys",
         }
     }
 }
@@ -209,6 +213,16 @@ pub(super) fn of_program(
         if let Some(kind) = externs::kind(control, program, owners, id) {
             let (name, unique) = (instance.name.as_str(), kind != Kind::ActionProfile);
             collector.add(kind, name, &instance.annotations, instance.loc, unique);
+        }
+    }
+    let types = extern_keys::types(control, program, errors);
+    for (_, instance) in program.externs.iter() {
+        if let Some(&id) = types
+            .get(instance.type_name.as_str())
+            .filter(|_| extern_keys::is_shown(control, instance))
+        {
+            let (name, list) = (instance.name.as_str(), instance.annotations.as_slice());
+            collector.add(Kind::Extern(id), name, list, instance.loc, true);
         }
     }
     for (name, loc, _) in externs::digest_calls(control, program) {

@@ -8,6 +8,7 @@ mod case;
 mod checksums;
 mod compare;
 mod corpus;
+mod externs;
 mod packets;
 mod pool;
 mod reduce;
@@ -16,17 +17,21 @@ mod run;
 mod tests;
 pub(crate) mod totals;
 mod traffic;
+mod waiting;
 
+use crate::generate;
 use crate::mutate::Mutator;
 use crate::rng::Rng;
 pub(crate) use case::Case;
 pub use corpus::with_includes;
 pub(crate) use corpus::{cases, files, read_with_includes};
+pub(crate) use externs::DECLARATIONS;
 use run::Tally;
 pub(crate) use run::{Built, Trouble};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 pub(crate) use traffic::{Amount, Traffic};
+pub(crate) use waiting::IN_ORDER;
 use weir_ir::Program;
 
 /// A case of somebody else's program: a number and the case.
@@ -59,19 +64,24 @@ pub(crate) fn made_up_input(mutator: &mut Mutator) -> Vec<u8> {
 
 /// Cases of a program made up.
 pub(crate) fn made_up(input: &[u8]) {
-    of_number(input, &mut |built, case| check(built, &case));
+    of_number(input, generate::program, &mut |built, case| check(built, &case));
+}
+
+/// Cases of a program made up whose packets wait for externs.
+pub(crate) fn waiting(input: &[u8]) {
+    of_number(input, generate::waiting_program, &mut |built, case| check(built, &case));
 }
 
 /// Tests per program made up.
 const TESTS: usize = 2;
 
-fn source_of(input: &[u8]) -> (u64, String) {
-    let number = input.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    (number, crate::generate::program(number))
+fn number_of(input: &[u8]) -> u64 {
+    input.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn of_number(input: &[u8], made: &mut dyn FnMut(&Built, Case) -> bool) {
-    let (number, source) = source_of(input);
+fn of_number(input: &[u8], program: fn(u64) -> String, made: &mut dyn FnMut(&Built, Case) -> bool) {
+    let number = number_of(input);
+    let source = program(number);
     let built = match Built::new(&source) {
         Ok(built) => built,
         // What is made up must be right.
@@ -217,9 +227,21 @@ pub(crate) fn keep_corpus(input: &[u8], path: &Path) -> std::io::Result<PathBuf>
 /// # Errors
 /// The files cannot be written.
 pub(crate) fn keep_made_up(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
-    let case = failing(|made| of_number(input, made));
+    keep_of_number(input, generate::program, path)
+}
+
+/// Keeps the case of a program made up whose packets wait that fails.
+///
+/// # Errors
+/// The files cannot be written.
+pub(crate) fn keep_waiting(input: &[u8], path: &Path) -> std::io::Result<PathBuf> {
+    keep_of_number(input, generate::waiting_program, path)
+}
+
+fn keep_of_number(input: &[u8], program: fn(u64) -> String, path: &Path) -> std::io::Result<PathBuf> {
+    let case = failing(|made| of_number(input, program, made));
     let case = case.unwrap_or_else(|| Case {
-        source: source_of(input).1,
+        source: program(number_of(input)),
         test: String::new(),
     });
     keep(&case, path)

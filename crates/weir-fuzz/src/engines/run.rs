@@ -2,11 +2,13 @@
 
 use super::case::Case;
 use super::compare;
+use super::externs;
+use super::waiting::{self, Hold};
 use std::fmt;
 use std::sync::Arc;
 use weir_compiler::{Options, compile_source};
 use weir_interp::Interpreter;
-use weir_ir::Program;
+use weir_ir::{CompletionOrder, Program};
 use weir_stf::{Directive, Line, RunOptions, Session};
 use weir_switch::{FastError, Frame, LaneUse, Output, Switch, SwitchConfig, TAILROOM, VECTOR, Verdict};
 
@@ -39,6 +41,8 @@ pub(crate) enum Way {
     Lanes,
     /// The same, with tables made for very many entries.
     Large,
+    /// The same, with packets that wait for externs.
+    Held(Hold),
 }
 
 /// More than the tables of machine code that are made for the most.
@@ -52,6 +56,7 @@ impl fmt::Display for Way {
             Way::Vector => "machine code, packets in vectors",
             Way::Lanes => "machine code, eight packets at a time",
             Way::Large => "machine code, eight packets at a time, with tables for very many entries",
+            Way::Held(hold) => return write!(f, "machine code with {hold}"),
         })
     }
 }
@@ -91,11 +96,16 @@ pub(crate) struct Built {
     reference: Switch,
     optimized: Switch,
     compiled: Result<Switch, FastError>,
+    /// How packets wait for externs.
+    holds: Vec<Hold>,
+    /// What keeps all packets that wait in order.
+    order: Option<CompletionOrder>,
 }
 
 fn config() -> SwitchConfig {
     SwitchConfig {
         work_limit: WORK_LIMIT,
+        externs: externs::registry(),
         ..SwitchConfig::default()
     }
 }
@@ -124,7 +134,9 @@ impl Built {
     /// # Panics
     /// A form of the program breaks an invariant.
     pub fn new(source: &str) -> Result<Self, Trouble> {
-        Built::of(compile(source)?)
+        let mut built = Built::of(compile(source)?)?;
+        built.order = waiting::order_of(source);
+        Ok(built)
     }
 
     /// Makes a program ready.
@@ -145,10 +157,13 @@ impl Built {
         let optimized = switch(Arc::new(optimized))?;
         let mut compiled = optimized.clone();
         let compiled = compiled.compile().map(|()| compiled);
+        let holds = compiled.as_ref().map_or(Vec::new(), waiting::holds);
         Ok(Built {
             reference,
             optimized,
             compiled,
+            holds,
+            order: None,
         })
     }
 
@@ -161,6 +176,12 @@ impl Built {
     #[cfg(test)]
     pub fn machine_code(&self) -> Option<String> {
         Some(self.compiled.as_ref().ok()?.compiled()?.describe())
+    }
+
+    /// Whether packets wait in any of the ways that it is run.
+    #[cfg(test)]
+    pub fn is_held(&self) -> bool {
+        !self.holds.is_empty()
     }
 
     /// A switch that interprets the program as it is written.
@@ -184,10 +205,16 @@ impl Built {
                 large.set_least_entries(VERY_MANY);
                 ways.push((Way::Large, large));
                 ways.push((Way::Vector, one_at_a_time));
+                for hold in &self.holds {
+                    let mut held = eight_at_a_time.clone();
+                    hold.attach(&mut held);
+                    ways.push((Way::Held(*hold), held));
+                }
                 ways.push((Way::Lanes, eight_at_a_time));
             }
         }
         let mut race = Race::new(self.reference.clone(), ways);
+        race.order = self.order;
         for step in &schedule.steps {
             if let Err(finding) = race.step(step) {
                 return Ok(Err(finding));
@@ -252,6 +279,7 @@ impl<'a> Schedule<'a> {
 struct Race {
     reference: Session,
     others: Vec<(Way, Session)>,
+    order: Option<CompletionOrder>,
     packets: u64,
     outputs: u64,
 }
@@ -262,6 +290,7 @@ impl Race {
         Race {
             reference: session(reference),
             others: others.into_iter().map(|(w, s)| (w, session(s))).collect(),
+            order: None,
             packets: 0,
             outputs: 0,
         }
@@ -281,6 +310,7 @@ impl Race {
                     let switch = session.switch_mut();
                     match way {
                         Way::Vector | Way::Lanes | Way::Large => vector(*way, switch, packets, &expected)?,
+                        Way::Held(_) => held(*way, self.order, switch, packets, &expected)?,
                         _ => one_by_one(*way, switch, packets, &expected)?,
                     }
                     let line = packets.last().map_or(0, |p| p.0);
@@ -311,7 +341,11 @@ impl Race {
     fn end(&self) -> Result<Tally, Finding> {
         let reference = self.reference.switch();
         for (way, session) in &self.others {
-            if let Some(what) = compare::difference(reference, session.switch()) {
+            let compare = match way {
+                Way::Held(_) => compare::difference_without_order,
+                _ => compare::difference,
+            };
+            if let Some(what) = compare(reference, session.switch()) {
                 return Err(Finding {
                     way: *way,
                     line: 0,
@@ -335,7 +369,7 @@ fn inject(switch: &mut Switch, port: u32, bytes: &[u8]) -> Vec<Output> {
     switch.inject(port, bytes, now_ns)
 }
 
-fn shown(outputs: &[Output]) -> String {
+pub(super) fn shown(outputs: &[Output]) -> String {
     let all: Vec<String> = outputs
         .iter()
         .map(|o| {
@@ -370,6 +404,48 @@ fn one_by_one(
     Ok(())
 }
 
+/// The packets with room around them.
+fn memory_of(packets: &[(u32, u32, &[u8])], headroom: usize) -> Vec<Vec<u8>> {
+    let room = |(_, _, bytes): &(u32, u32, &[u8])| {
+        let mut memory = vec![RUBBISH; headroom + bytes.len() + TAILROOM];
+        memory[headroom..headroom + bytes.len()].copy_from_slice(bytes);
+        memory
+    };
+    packets.iter().map(room).collect()
+}
+
+fn frames_of<'m>(memory: &'m mut [Vec<u8>], packets: &[(u32, u32, &[u8])], headroom: usize) -> Vec<Frame<'m>> {
+    let frames = memory.iter_mut().zip(packets);
+    frames
+        .filter_map(|(memory, (_, _, bytes))| Frame::new(memory, headroom, bytes.len()))
+        .collect()
+}
+
+/// What packets that wait send must be what they send one by one; in the same order, if all of them
+/// made the same calls.
+fn held(
+    way: Way,
+    order: Option<CompletionOrder>,
+    switch: &mut Switch,
+    packets: &[(u32, u32, &[u8])],
+    expected: &[Vec<Output>],
+) -> Result<(), Finding> {
+    let headroom = switch.headroom();
+    let mut memory = memory_of(packets, headroom);
+    let mut frames = frames_of(&mut memory, packets, headroom);
+    let ports: Vec<u32> = packets.iter().map(|p| p.1).collect();
+    let found = waiting::forward(switch, &ports, &mut frames);
+    let sources: Vec<(u32, &[u8])> = packets.iter().map(|p| (p.1, p.2)).collect();
+    match waiting::difference(order, &sources, expected, &found) {
+        None => Ok(()),
+        Some(what) => Err(Finding {
+            way,
+            line: packets.last().map_or(0, |p| p.0),
+            what,
+        }),
+    }
+}
+
 /// What a vector sends at once must be what its packets alone would send; what comes later must be
 /// all the rest, in the order of arrival.
 fn vector(
@@ -379,20 +455,9 @@ fn vector(
     expected: &[Vec<Output>],
 ) -> Result<(), Finding> {
     let headroom = switch.headroom();
-    let mut memory: Vec<Vec<u8>> = packets
-        .iter()
-        .map(|(_, _, bytes)| {
-            let mut memory = vec![RUBBISH; headroom + bytes.len() + TAILROOM];
-            memory[headroom..headroom + bytes.len()].copy_from_slice(bytes);
-            memory
-        })
-        .collect();
+    let mut memory = memory_of(packets, headroom);
     let ports: Vec<u32> = packets.iter().map(|p| p.1).collect();
-    let mut frames: Vec<Frame<'_>> = memory
-        .iter_mut()
-        .zip(packets)
-        .filter_map(|(memory, (_, _, bytes))| Frame::new(memory, headroom, bytes.len()))
-        .collect();
+    let mut frames = frames_of(&mut memory, packets, headroom);
     let now_ns = switch.now_ns();
     let verdicts = switch.forward(&ports, &mut frames, now_ns).to_vec();
     let time_ns = switch.now_ns();

@@ -2,7 +2,7 @@
 
 use super::run::Built;
 use super::traffic::{Amount, Traffic};
-use crate::generate::program;
+use crate::generate::{program, waiting_program};
 use crate::rng::Rng;
 use weir_table::TableSpec;
 
@@ -189,4 +189,16 @@ fn whole_vectors_are_of_packets_that_differ_in_few_bytes() {
         lines.windows(1 + weir_switch::VECTOR).any(is_flow)
     });
     assert!(flows.count() > 100);
+}
+
+#[test]
+fn programs_whose_packets_wait_load_and_are_compiled() {
+    let (mut held, mut in_order) = (0, 0);
+    for number in 1..80 {
+        let source = waiting_program(number);
+        let built = built(&source);
+        held += u32::from(built.is_held());
+        in_order += u32::from(built.is_held() && source.contains(super::IN_ORDER));
+    }
+    assert!(held > 30 && in_order > 10, "{held} wait, {in_order} of them in order");
 }

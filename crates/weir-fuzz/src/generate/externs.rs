@@ -22,6 +22,8 @@ impl Generator {
             }
             20..24 => self.send(scope),
             24..26 => self.digest(scope),
+            // Copies would not be in order with their packets.
+            26..31 if self.model.order.is_some() => self.count(scope),
             26..29 => self.copy(scope),
             29..31 => self.again(scope),
             31 if !self.model.judged => self.random(scope),

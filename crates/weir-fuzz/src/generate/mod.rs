@@ -10,6 +10,7 @@ mod expression;
 mod externs;
 mod model;
 mod parser;
+mod registered;
 mod statement;
 mod sub;
 mod table;
@@ -18,6 +19,7 @@ mod tna;
 use crate::rng::Rng;
 use call::Callable;
 use model::{Model, Place, Ty};
+pub(crate) use registered::waiting_program;
 use std::fmt::Write;
 use sub::{SubControl, SubParser};
 pub(crate) use tna::tna_program;
@@ -98,8 +100,14 @@ impl Generator {
         self.line("#include <core.p4>");
         self.line("#include <v1model.p4>");
         self.line("error { Strange, Odd }");
+        if self.model.waiting {
+            self.registered_externs();
+        }
         self.types();
         self.subs();
+        if self.model.order.is_some() {
+            self.held_control();
+        }
         self.parser();
         self.verify();
         self.control("I", Place::Ingress);
@@ -212,7 +220,14 @@ impl Generator {
                 self.directed_action(&mut scope);
             }
         }
+        let is_held = self.model.order.is_some() && busy && (place == Place::Ingress || self.rng.chance(50));
+        if is_held {
+            self.held_action();
+        }
         self.open("apply");
+        if is_held {
+            self.held_calls();
+        }
         if place == Place::Ingress && self.rng.chance(80) {
             self.send(&scope);
         }

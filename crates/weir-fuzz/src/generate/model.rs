@@ -109,6 +109,8 @@ pub(super) struct Scope {
     pub has_metadata: bool,
     pub in_action: bool,
     pub in_loop: bool,
+    /// Code may call registered externs.
+    pub may_wait: bool,
 }
 
 impl Scope {
@@ -130,6 +132,7 @@ impl Scope {
             has_metadata: false,
             in_action: false,
             in_loop: false,
+            may_wait: false,
         }
     }
 
@@ -167,6 +170,11 @@ pub(super) struct Model {
     pub judged: bool,
     /// Values that the first byte of packets is compared with.
     pub version_2020: bool,
+    /// It calls registered externs, for which packets may wait. Then it has no state that a packet
+    /// reads and another one has written.
+    pub waiting: bool,
+    /// All packets make the same calls, with this order.
+    pub order: Option<&'static str>,
 }
 
 /// A width: small, common, odd, wide.

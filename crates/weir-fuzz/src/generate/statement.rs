@@ -24,6 +24,9 @@ impl Generator {
         if scope.place == Place::Deparser {
             return self.statement_of_deparser(scope, depth);
         }
+        if scope.may_wait && self.rng.chance(18) {
+            return self.registered_call(scope, depth);
+        }
         if self.model.plain {
             return self.plain_statement(scope, depth);
         }

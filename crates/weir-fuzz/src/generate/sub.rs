@@ -61,7 +61,9 @@ impl Generator {
         let formals = self.formals(4, true);
         let constructor = match self.rng.below(10) {
             0..4 => Some(Constructor::Number(super::model::ty(&mut self.rng, 32))),
-            4 if !self.model.tna => Some(Constructor::Register(Ty::Bit(self.rng.one([8, 16, 32])))),
+            4 if !self.model.tna && !self.model.waiting => {
+                Some(Constructor::Register(Ty::Bit(self.rng.one([8, 16, 32]))))
+            }
             _ => None,
         };
         let parameter = match constructor {

@@ -46,6 +46,9 @@ impl Generator {
             self.line(&format!("meter{}({size}, MeterType.{unit}) {name};", index.0));
             scope.meters.push(name);
         }
+        if self.model.waiting {
+            return self.payloads(scope);
+        }
         for _ in 0..self.rng.below(5) / 2 {
             let name = self.name("register");
             let ty = match super::model::ty(&mut self.rng, 150) {

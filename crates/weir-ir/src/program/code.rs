@@ -314,10 +314,11 @@ pub enum Execution {
     /// `@async`: the packet may wait for it, and while it does, others may overtake it.
     Async(AsyncCall),
     /// In a [`Pipeline`](crate::pipeline::Pipeline) only: hands the inputs of an asynchronous call
-    /// over. Its one result says whether the packet must wait.
-    Begin,
+    /// over. Its one result says whether the packet must wait. The number is the architecture's
+    /// for the call, as calls at one place may differ in their execution.
+    Begin(usize),
     /// In a pipeline only: gets the outputs of the call that [`Execution::Begin`] began.
-    Finish,
+    Finish(usize),
 }
 
 /// What `@async` says of a call.

@@ -28,7 +28,32 @@ impl ExternInstance {
     pub fn method(&self, name: &str, closure: u32) -> Option<usize> {
         self.methods.iter().position(|m| m.name == name && m.closure == closure)
     }
+
+    /// How many keys control planes can set, numbered from 0; `None`: they see no keys.
+    ///
+    /// The extern type's declaration says so: `@keys("PARAMETER")` names the constructor parameter
+    /// that is the number.
+    #[must_use]
+    pub fn key_count(&self) -> Option<u64> {
+        let annotation = self.annotations.iter().find(|a| a.name == KEYS_ANNOTATION)?;
+        let parameter = match &annotation.body {
+            AnnotationBody::Text { tokens, .. } => match tokens.as_slice() {
+                [token] => token,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (_, value) = self.arguments.iter().find(|(name, _)| name == parameter)?;
+        match value {
+            ConstValue::Bits(bits) => bits.to_u64(),
+            ConstValue::Int(number) => u64::try_from(number).ok(),
+            _ => None,
+        }
+    }
 }
+
+/// The annotation of extern types whose instances have keys ([`ExternInstance::key_count`]).
+pub const KEYS_ANNOTATION: &str = "keys";
 
 /// The body that an instance gives an abstract method, in one closure.
 ///

@@ -5,7 +5,7 @@ use super::tables::{StatefulKind, TableFeatures};
 use serde::{Deserialize, Serialize};
 
 /// What is known of a chip's match-action pipeline. Cycles are from the assembler of p4c's Tofino
-/// back end (`shared/facts/latency.md`, section 7).
+/// back end (backends/tofino/bf-asm, commit 34b86e9).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Chip {
     /// Its name in models: `tofino`, `tofino2`.

@@ -1,5 +1,5 @@
 //! The cycle-augmented model: the paper's linear regression, its control term, cycles of the chip,
-//! and one fitted number per port speed (`shared/facts/latency.md`, section 3).
+//! and one fitted number per port speed.
 
 use super::cross_validation::leave_one_case_out;
 use super::{FitError, rows_of, speeds, train as train_model};

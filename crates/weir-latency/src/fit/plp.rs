@@ -25,7 +25,7 @@ pub struct PlpOptions {
     /// Weight of the penalty on the sum of the weights' absolute values.
     pub alpha: Option<f64>,
     /// Features are not scaled before they are multiplied, and absolute errors count instead of
-    /// relative ones: what the paper's script did (`shared/facts/latency.md`, section 5).
+    /// relative ones: what the paper's script did (as its reproduction suggests).
     pub unscaled: bool,
 }
 

@@ -6,7 +6,7 @@
 use super::cells::Patch;
 use super::change::{Change, GroupState, NewState, Step, WriteMode, complete, missing_parameter};
 use super::entry::GivenAction;
-use super::fixed;
+use super::fixed::{self, Fixed};
 use super::schema::{Kind, MatchTable, Role, Schema, Table};
 use super::value::Value;
 use crate::dataplane::Items;
@@ -100,9 +100,9 @@ pub(crate) fn apply_all(
 }
 
 fn is_deletion(change: &Result<Change, Refusal>) -> bool {
-    use Change::{DeleteEntry, DeleteGroup, DeleteMember, DeletePortMetadata, DeleteValue, Fixed};
+    use Change::{DeleteEntry, DeleteGroup, DeleteMember, DeletePortMetadata, DeleteValue};
     match change {
-        Ok(Fixed(op, _)) => *op == fixed::Op::Delete,
+        Ok(Change::Fixed(op, _) | Change::Key(op, ..)) => *op == fixed::Op::Delete,
         Ok(change) => matches!(
             change,
             DeleteEntry(_) | DeleteMember(_) | DeleteGroup(_) | DeleteValue(_) | DeletePortMetadata(_)
@@ -199,6 +199,10 @@ fn apply(change: &Change, table: &Table, replica: usize, t: &mut Transaction<'_>
             for port in ports {
                 t.write(Write::PortMetadata(port, None))?;
             }
+        }
+        (Change::Key(op, index, key), Kind::Fixed(Fixed::ExternKeys(instance))) => {
+            let modified = fixed::extern_keys::apply(*instance, *op, *index, key, t)?;
+            return Ok(fixed::outcome(*op, modified));
         }
         (Change::Fixed(op, row), Kind::Fixed(fixed)) => return fixed::apply(*fixed, (*op, row), table, replica, t),
         (Change::Ports(settings), _) => {

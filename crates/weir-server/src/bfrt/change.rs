@@ -16,6 +16,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type;
+use weir_switch::KeyBytes;
 use weir_table::{EntryAction, EntryHandle, EntryRef, NewEntry};
 
 /// Whether an entry must exist before it is written.
@@ -82,6 +83,8 @@ pub(crate) enum Change {
     SetPortMetadata(WriteMode, u32, Vec<Bits>),
     DeletePortMetadata(u32),
     Fixed(fixed::Op, Row),
+    /// Sets or removes a key of an extern, by its number.
+    Key(fixed::Op, u64, KeyBytes),
     /// Ports go up or down, or change their loopback mode, because of new settings.
     Ports(Vec<crate::ports::Setting>),
     /// An operation such as synchronising counters. It changes nothing: reads are always of the

@@ -1,5 +1,6 @@
 //! Fixed tables: those that every device has (ports, replication, mirror sessions, packet
-//! generators, the device itself), and those of custom CRCs for programs that hash by them.
+//! generators, the device itself), and those of weir's own: of custom CRCs, and of externs with
+//! keys.
 //!
 //! Each family has a module, which changes and reads [`Row`]s; this one decodes and encodes them.
 //! Tables of the traffic manager are described, but requests to them are UNIMPLEMENTED. To support
@@ -8,6 +9,7 @@
 
 pub(crate) mod custom_crc;
 pub(crate) mod device;
+pub(crate) mod extern_keys;
 pub(crate) mod generator;
 pub(crate) mod mirror;
 pub(crate) mod port;
@@ -22,6 +24,7 @@ use crate::ports::Ports;
 use crate::refusal::Refusal;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use weir_ir::ExternId;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
@@ -63,6 +66,8 @@ pub(crate) enum Fixed {
     GeneratorMasks,
     /// `$hash.crc16_custom`, `$hash.crc32_custom`, by width
     CustomCrc(u32),
+    /// The keys of an extern instance
+    ExternKeys(ExternId),
     /// Any other table, which this server only describes.
     Other,
 }
@@ -246,6 +251,7 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
         }
         Fixed::Device => return device::refuse_write(),
         Fixed::CustomCrc(_) => return custom_crc::decode(table, ty, entry),
+        Fixed::ExternKeys(_) => return extern_keys::decode(table, ty, entry),
         _ => {}
     }
     if entry.is_default_entry {
@@ -329,10 +335,15 @@ pub(crate) fn apply(
         Fixed::CustomCrc(width) => custom_crc::apply(width, op, row, table, t)?,
         _ => return Err(unsupported(table)),
     };
-    Ok(match (op, modified) {
+    Ok(outcome(op, modified))
+}
+
+/// The outcome of a change that modified an entry, or did not.
+pub(crate) fn outcome(op: Op, modified: bool) -> Done {
+    match (op, modified) {
         (Op::Upsert, true) => Done::Modified,
         _ => Done::Made,
-    })
+    }
 }
 
 /// The state from which fixed tables are read.
@@ -440,6 +451,7 @@ pub(crate) fn read<'a>(
         Fixed::Lags => return replication::read_lags(query),
         Fixed::Prunes => return replication::read_prunes(query),
         Fixed::Mirror => return mirror::read(query),
+        Fixed::ExternKeys(instance) => return extern_keys::read(instance, query),
         Fixed::Port => port::read(table, key, source),
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),

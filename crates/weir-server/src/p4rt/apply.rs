@@ -3,9 +3,9 @@
 use super::change::{Before, Change, Direct, NewState, Place};
 use super::refusal::Refusal;
 use crate::dataplane::{Items, check_port};
-use weir_ir::{KeyMatch, TableId, ValueSetId};
+use weir_ir::{ExternId, KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1::write_request::Atomicity;
-use weir_switch::{Cell, Count, Switch, Transaction, Write};
+use weir_switch::{Cell, Count, KeyBytes, Switch, Transaction, Write};
 use weir_table::{EntryAction, EntryRef, Implementation, NewEntry, ProfileOp, TableOp};
 
 /// Makes the changes in order, those already refused aside, and says what became of each.
@@ -117,9 +117,39 @@ fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), 
         Change::CustomCrc(width, parameters) => {
             t.write(Write::CustomCrc(width, Some(parameters)))?;
         }
+        Change::Key(before, instance, index, key) => set_key(t, before, instance, index, key)?,
         // Digests are the server's: it has checked them before the batch.
         Change::Digest(..) | Change::Nothing => {}
     }
+    Ok(())
+}
+
+fn set_key(
+    t: &mut Transaction<'_>,
+    before: Before,
+    instance: ExternId,
+    index: u64,
+    key: KeyBytes,
+) -> Result<(), Refusal> {
+    let is_set = t.switch().is_key_set(instance, index)?;
+    let is_reset = key.bytes().is_empty() && t.switch().only_resets(instance)?;
+    let name = |t: &Transaction<'_>| t.switch().program().externs[instance].name.clone();
+    match (before, is_set) {
+        (Before::Absent, true) => {
+            return Err(Refusal::exists(format!(
+                "key {index} of `{}` is set already; modify it instead",
+                name(t)
+            )));
+        }
+        (Before::Present, false) if !is_reset => {
+            return Err(Refusal::not_found(format!(
+                "key {index} of `{}` is not set; insert it first",
+                name(t)
+            )));
+        }
+        _ => {}
+    }
+    t.write(Write::Key(instance, index, key))?;
     Ok(())
 }
 
@@ -247,7 +277,7 @@ fn mixed_styles() -> Refusal {
 pub(crate) fn check_profile(
     switch: &Switch,
     tables: &[TableId],
-    instance: weir_ir::ExternId,
+    instance: ExternId,
     op: &ProfileOp,
 ) -> Result<(), Refusal> {
     if let ProfileOp::InsertMember(..) | ProfileOp::InsertGroup(..) = op {

@@ -3,13 +3,15 @@
 
 use super::refusal::Refusal;
 use super::schema::{Schema, Table};
-use super::{action, custom_crc, data, matching};
+use super::{action, custom_crc, data, extern_keys, matching};
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
-use weir_switch::{Cell, CloneSession, Count, CrcParameters, GroupReplica, MeterConfig, MulticastGroup, Rate, Replica};
+use weir_switch::{
+    Cell, CloneSession, Count, CrcParameters, GroupReplica, KeyBytes, MeterConfig, MulticastGroup, Rate, Replica,
+};
 use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, PortForm, ProfileOp};
 
 /// An entry by its match and priority, or the default entry.
@@ -83,6 +85,8 @@ pub enum Change {
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>, u64),
     /// The parameters of the custom CRC of a width.
     CustomCrc(u32, CrcParameters),
+    /// Sets a key of an extern, by its number; an empty one removes it.
+    Key(Before, ExternId, u64, KeyBytes),
     /// How a digest is sent; `None`: it is not.
     Digest(Before, u32, Option<pb::digest_entry::Config>),
     /// Nothing: what was given changes nothing.
@@ -126,8 +130,11 @@ pub fn decode(schema: &Schema, errors: &[String], update: &pb::Update) -> Result
     }
 }
 
-/// Custom CRCs are the only externs without an entity of their own.
+/// Custom CRCs and keys have no entity of their own.
 fn extern_entry(schema: &Schema, ty: Type, entry: &pb::ExternEntry) -> Result<Change, Refusal> {
+    if extern_keys::is_type(schema, entry.extern_type_id) {
+        return extern_keys::decode(schema, ty, entry);
+    }
     let crc = custom_crc::of_type(schema, entry.extern_type_id)?;
     only_modify(ty, crc.name)?;
     let (width, parameters) = custom_crc::decode(schema, entry)?;

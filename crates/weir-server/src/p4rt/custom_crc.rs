@@ -7,6 +7,7 @@ use super::bytes;
 use super::refusal::Refusal;
 use super::schema::Schema;
 use prost::Message;
+use std::collections::BTreeSet;
 use weir_ir::Bits;
 use weir_proto::budget::{self, Excess};
 use weir_proto::custom_crc::{ALL, CustomCrc, INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
@@ -35,9 +36,11 @@ pub fn of_type(schema: &Schema, extern_type_id: u32) -> Result<&'static CustomCr
             .iter()
             .map(|c| format!("{:#x} ({})", c.extern_type_id, c.name))
             .collect();
+        let keyed: BTreeSet<u32> = schema.keyed.values().map(|k| k.type_id).collect();
+        let keyed = keyed.iter().map(|id| format!("{id:#x} (keys)"));
         return Err(Refusal::malformed(format!(
             "there is no extern type with the id {extern_type_id:#x} whose state is written as ExternEntry; there are {}",
-            known.join(" and ")
+            known.into_iter().chain(keyed).collect::<Vec<_>>().join(" and ")
         )));
     };
     if schema.custom_crcs.contains(&crc.width) {

@@ -21,6 +21,7 @@ mod config;
 mod custom_crc;
 mod data;
 mod digest;
+mod extern_keys;
 mod matching;
 mod packet;
 pub(crate) mod program;

@@ -6,6 +6,7 @@ use super::schema::Schema;
 use crate::standalone;
 use std::sync::Arc;
 use weir_compiler::{Cancellation, Options, compile_source};
+use weir_extern_api::Registry;
 use weir_ir::Program;
 use weir_proto::p4::config::v1 as config;
 use weir_proto::p4::v1 as pb;
@@ -57,13 +58,15 @@ impl LoadedProgram {
     }
 
     /// The program of a config, compiled and checked. `running` is what runs, for a config that
-    /// means that; `cancellation` ends the compilation early.
+    /// means that; `externs` are those that it may call besides its architecture's; `cancellation`
+    /// ends the compilation early.
     ///
     /// # Errors
     /// It has no P4Info, does not compile, cannot be run, or is not what its P4Info says.
     pub fn of_config(
         config: Option<pb::ForwardingPipelineConfig>,
         running: Option<&LoadedProgram>,
+        externs: &Registry,
         cancellation: &Cancellation,
     ) -> Result<Self, Refusal> {
         let config = config.ok_or_else(|| Refusal::malformed("the config is missing"))?;
@@ -76,7 +79,8 @@ impl LoadedProgram {
                 "the p4info is not that of the program: {difference}"
             )));
         }
-        standalone::load(&program).map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
+        standalone::load(&program, externs)
+            .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
         let schema = Schema::new(&program, &info);
         let name = info.pkg_info.as_ref().map_or("", |p| p.name.as_str());
         let before = running.and_then(|r| r.bfrt.as_ref().ok()).map(|b| b.name.as_str());

@@ -206,12 +206,25 @@ pub struct Schema {
     pub value_sets: BTreeMap<u32, ValueSet>,
     /// Widths of the custom CRCs that the program uses.
     pub custom_crcs: Vec<u32>,
+    /// Extern instances with keys, by id.
+    pub keyed: BTreeMap<u32, KeyedExtern>,
     /// The header of packets to the controller.
     pub packet_in: Option<PacketHeader>,
     /// The header of packets from the controller.
     pub packet_out: Option<PacketHeader>,
     /// Ids of P4Info's tables by the switch's number.
     table_ids: FxHashMap<TableId, u32>,
+}
+
+/// An extern instance with keys.
+#[derive(Debug, Clone)]
+pub struct KeyedExtern {
+    /// The id of its type.
+    pub type_id: u32,
+    /// Its name.
+    pub name: String,
+    /// The switch's number.
+    pub instance: ExternId,
 }
 
 /// Something of this id, or the refusal.
@@ -347,6 +360,7 @@ impl Builder<'_> {
         let externs = self.info.externs.iter();
         let crcs = externs.filter_map(|e| CustomCrc::of_type(e.extern_type_id));
         schema.custom_crcs = crcs.map(|c| c.width).collect();
+        schema.keyed = self.keyed();
         self.digests(&mut schema);
         self.value_sets(&mut schema);
         let header = |s: &mut Self, which| {
@@ -357,6 +371,25 @@ impl Builder<'_> {
         schema.packet_in = header(&mut self, "packet_in");
         schema.packet_out = header(&mut self, "packet_out");
         schema
+    }
+
+    fn keyed(&self) -> BTreeMap<u32, KeyedExtern> {
+        let all = self.info.externs.iter().flat_map(|e| {
+            let described = e.instances.iter().map(|i| name(&i.preamble));
+            described.map(move |(id, name)| (e.extern_type_id, id, name))
+        });
+        let keyed = all.filter_map(|(type_id, id, name)| {
+            let mut externs = self.program.externs.iter();
+            let (instance, _) = externs.find(|(_, e)| e.name == name && e.key_count().is_some())?;
+            let name = name.to_owned();
+            let keyed = KeyedExtern {
+                type_id,
+                name,
+                instance,
+            };
+            Some((id, keyed))
+        });
+        keyed.collect()
     }
 
     fn table(&mut self, id: u32, name: &str, described: &config::Table) -> Option<Table> {

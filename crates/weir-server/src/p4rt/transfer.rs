@@ -3,10 +3,10 @@
 
 use super::apply::apply_all;
 use super::change::{self, Change};
-use super::custom_crc;
 use super::program::LoadedProgram;
 use super::read::{self, Cursor, Portion, Reader};
 use super::refusal::Refusal;
+use super::{custom_crc, extern_keys};
 use crate::dataplane::Items;
 use crate::dataplane::{DataPlane, gather};
 use std::sync::Arc;
@@ -168,6 +168,8 @@ fn update(entity: &pb::Entity, from: &LoadedProgram, to: &LoadedProgram) -> Opti
             Type::Modify
         }
         Entity::PacketReplicationEngineEntry(_) => Type::Insert,
+        // Nothing reads a key back.
+        Entity::ExternEntry(entry) if extern_keys::is_type(&from.schema, entry.extern_type_id) => return None,
         // A program that does not hash by it needs no parameters.
         Entity::ExternEntry(entry) if custom_crc::of_type(&to.schema, entry.extern_type_id).is_err() => return None,
         Entity::ExternEntry(_) => Type::Modify,

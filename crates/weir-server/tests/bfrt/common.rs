@@ -134,7 +134,9 @@ impl Bench {
     /// The same for a program, behind a data plane that wraps the switch.
     pub async fn of<P: DataPlane>(source: &str, config: Config, behind: impl Fn(&Arc<Standalone>) -> Arc<P>) -> Self {
         let program = compile(source);
-        let switch = Arc::new(Standalone::new(Arc::clone(&program), Some(64), Clock::manual()).expect("runs"));
+        let externs = weir_externs::registry();
+        let switch = Standalone::with_externs(Arc::clone(&program), Some(64), Clock::manual(), externs);
+        let switch = Arc::new(switch.expect("runs"));
         let device = Device::new(behind(&switch), Some(program), NAME, 16).expect("is described");
         let server = BfRuntime::on(&device, config);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

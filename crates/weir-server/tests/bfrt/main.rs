@@ -6,6 +6,7 @@ mod clients;
 mod common;
 mod custom_crc;
 mod device;
+mod extern_keys;
 mod generator;
 mod hostile;
 mod limits;

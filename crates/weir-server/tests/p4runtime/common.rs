@@ -127,7 +127,9 @@ impl Bench {
 
     pub async fn new(program: Option<Arc<Program>>, config: Config) -> Self {
         let runs = program.clone().unwrap_or_else(|| compile(EVERYTHING));
-        let switch = Arc::new(Standalone::new(runs, Some(CPU), Clock::manual()).expect("runs"));
+        let switch = Arc::new(
+            Standalone::with_externs(runs, Some(CPU), Clock::manual(), weir_externs::registry()).expect("runs"),
+        );
         let server = P4Runtime::new(switch.clone(), program, config).expect("has a P4Info");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");

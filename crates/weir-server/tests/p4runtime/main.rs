@@ -13,6 +13,7 @@ mod batches;
 mod churn;
 mod common;
 mod direct;
+mod extern_keys;
 mod externs;
 mod floods;
 mod hostile;

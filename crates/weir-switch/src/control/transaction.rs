@@ -127,6 +127,7 @@ impl Transaction<'_> {
     pub fn commit(mut self) {
         self.log.clear();
         self.switch.forget(&self.gone);
+        self.switch.set_noted_keys();
         if let Some(journal) = &mut self.switch.journal.0 {
             journal.commit();
         }

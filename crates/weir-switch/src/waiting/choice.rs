@@ -1,11 +1,12 @@
 //! How each call is executed: at once or by the lane.
 
 use super::Job;
+use std::fmt;
 use weir_arch::BoundCall;
 use weir_extern_api::Outcome;
 use weir_ir::{AsyncCall, Execution, Loc, WhenFull};
 use weir_jit::cycles;
-use weir_lanes::{Choice, CostConfig, CostModel, FullPolicy, Port};
+use weir_lanes::{Choice, CostConfig, CostModel, FullPolicy, Port, Reason};
 
 /// How calls for which packets may wait are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,10 +27,48 @@ pub struct CallReport {
     pub name: String,
     /// Where the call stands.
     pub loc: Loc,
+    /// Whether packets may wait for it.
+    pub is_async: bool,
     /// Whether it is executed by the lane at the moment.
     pub is_handed_over: bool,
-    /// The figures, and the reason.
+    /// Why.
+    pub cause: CallCause,
+    /// The cause with its figures, as a sentence.
     pub reason: String,
+    /// Cycles that a call costs the worker inline: a moving average, if it was measured.
+    pub inline_cycles: Option<f64>,
+    /// Cycles that it costs the worker to suspend and resume a packet: the same.
+    pub suspension_cycles: Option<f64>,
+    /// Calls that the worker executed. Only those of compiled code that may wait are counted.
+    pub inline: u64,
+    /// Calls that were handed over.
+    pub handed_over: u64,
+}
+
+/// Why a call is executed in its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallCause {
+    /// It is not marked `@async`.
+    NotAsync,
+    /// There is no lane: the program is interpreted, or no lane was wanted.
+    NoLane,
+    /// [`ExternMode::Sync`] or [`ExternMode::Async`].
+    Forced,
+    /// By measured cost.
+    Cost(Reason),
+}
+
+impl fmt::Display for CallCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CallCause::NotAsync => "not-async",
+            CallCause::NoLane => "no-lane",
+            CallCause::Forced => "forced",
+            CallCause::Cost(Reason::FewSamples) => "few-samples",
+            CallCause::Cost(Reason::Cheaper) => "cheaper",
+            CallCause::Cost(Reason::Hysteresis) => "hysteresis",
+        })
+    }
 }
 
 /// One call in 2^this is measured when it is executed at once.
@@ -44,8 +83,12 @@ pub(super) struct Site {
     policy: FullPolicy,
     is_async: bool,
     model: CostModel,
-    /// Calls that were executed at once.
+    /// Calls that were executed in their vector, to measure some.
     calls: u32,
+    /// Calls that the worker executed.
+    pub inline: u64,
+    /// Calls that were handed over.
+    pub handed_over: u64,
 }
 
 fn policy_of(full: WhenFull) -> FullPolicy {
@@ -61,7 +104,7 @@ impl Site {
     pub fn new(call: &BoundCall, full: WhenFull) -> Self {
         let said = match call.execution {
             Execution::Async(AsyncCall { full, .. }) => full,
-            Execution::Inline | Execution::Begin | Execution::Finish => None,
+            Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => None,
         };
         let policy = policy_of(said.unwrap_or(full));
         Site {
@@ -72,6 +115,8 @@ impl Site {
             is_async: matches!(call.execution, Execution::Async(_)),
             model: model(policy),
             calls: 0,
+            inline: 0,
+            handed_over: 0,
         }
     }
 
@@ -94,6 +139,8 @@ impl Site {
             is_async: self.is_async,
             model: model(self.policy),
             calls: 0,
+            inline: 0,
+            handed_over: 0,
         }
     }
 
@@ -136,21 +183,32 @@ impl Site {
     }
 
     pub fn report(&self, mode: ExternMode, has_lane: bool) -> CallReport {
-        let (is_handed_over, reason) = match (self.is_async, has_lane, mode) {
-            (false, ..) => (false, "it is not @async".to_owned()),
-            (true, false, _) => (false, "there is no lane".to_owned()),
-            (true, true, ExternMode::Sync) => (false, "as requested by --async sync".to_owned()),
-            (true, true, ExternMode::Async) => (true, "as requested by --async async".to_owned()),
-            (true, true, ExternMode::Auto) => {
-                let is_handed_over = self.model.mode() == weir_lanes::Mode::HandOver;
-                (is_handed_over, self.model.explain())
-            }
+        let by_cost = || {
+            let is_handed_over = self.model.mode() == weir_lanes::Mode::HandOver;
+            (
+                is_handed_over,
+                CallCause::Cost(self.model.reason()),
+                self.model.explain(),
+            )
+        };
+        let (is_handed_over, cause, reason) = match (self.is_async, has_lane, mode) {
+            (false, ..) => (false, CallCause::NotAsync, "it is not @async".to_owned()),
+            (true, false, _) => (false, CallCause::NoLane, "there is no lane".to_owned()),
+            (true, true, ExternMode::Sync) => (false, CallCause::Forced, "as requested by --async sync".to_owned()),
+            (true, true, ExternMode::Async) => (true, CallCause::Forced, "as requested by --async async".to_owned()),
+            (true, true, ExternMode::Auto) => by_cost(),
         };
         CallReport {
             name: self.name.clone(),
             loc: self.loc,
+            is_async: self.is_async,
             is_handed_over,
+            cause,
             reason,
+            inline_cycles: self.model.inline_cost(),
+            suspension_cycles: self.model.suspension_cost(),
+            inline: self.inline,
+            handed_over: self.handed_over,
         }
     }
 }

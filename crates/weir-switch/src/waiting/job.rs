@@ -81,7 +81,7 @@ impl Job {
     pub(super) fn order(&self) -> CompletionOrder {
         match self.call.bound.as_ref().map(|bound| bound.execution) {
             Some(Execution::Async(AsyncCall { order, .. })) => order,
-            Some(Execution::Inline | Execution::Begin | Execution::Finish) | None => CompletionOrder::None,
+            Some(Execution::Inline | Execution::Begin(_) | Execution::Finish(_)) | None => CompletionOrder::None,
         }
     }
 

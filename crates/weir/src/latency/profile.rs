@@ -2,6 +2,7 @@
 
 mod figures;
 mod grid;
+mod points;
 mod validation;
 
 use super::arguments::Profile;
@@ -118,7 +119,7 @@ fn measured(arguments: &Profile, plan: Plan) -> Result<Data> {
         "{}: expected the columns of this version of weir; give another directory",
         path.display()
     );
-    let points = grid::all(arguments.quick);
+    let points = points::all(arguments.quick);
     let mut rows = Vec::with_capacity(points.len());
     for (number, point) in points.iter().enumerate() {
         let mut row = unmeasured(point).with_context(|| point.name.clone())?;

@@ -384,7 +384,9 @@ impl Forwarder {
     /// What has been counted.
     pub fn report(&self, worker: usize) -> Report {
         let mut counts = self.before.clone();
-        counts.add(&Snapshot::of(&self.switch));
+        let mut now = Snapshot::of(&self.switch);
+        now.set_worker(worker);
+        counts.add(&now);
         if self.lost.ring_full > 0 {
             counts.add_drops("ring-full", "", self.lost.ring_full);
         }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::oneshot;
+use weir_extern_api::Registry;
 use weir_io::PortSpec;
 use weir_ir::Program;
 use weir_server::{Completion, DataPlane, Events, Gone, Length, LoadFailure, PortInfo};
@@ -144,6 +145,10 @@ impl DataPlane for Live {
             return;
         }
         self.line.give(Job::Inject(port, packet));
+    }
+
+    fn externs(&self) -> Registry {
+        self.line.arguments.source.front_end.externs.clone()
     }
 
     fn cpu_port(&self) -> Option<u32> {

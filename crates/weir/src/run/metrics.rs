@@ -2,6 +2,7 @@
 
 use super::report::{About, EndReport, Report};
 use super::serve::ServersReport;
+use crate::extern_rows::ExternRow;
 use std::fmt::{Display, Write};
 use weir_server::CallCount;
 
@@ -48,6 +49,7 @@ pub fn text(report: &Report, about: About, servers: Option<&ServersReport>) -> S
     ports(&mut out, report);
     queues(&mut out, report);
     tables(&mut out, report);
+    externs(&mut out, report);
     losses(&mut out, report);
     if let Some(report) = servers {
         calls(&mut out, report);
@@ -199,6 +201,67 @@ fn tables(out: &mut Text, report: &Report) {
         ("weir_table_misses_total", "counter", "Lookups that found none."),
         tables(),
         |out, name, row| out.sample(name, &[("table", &row.name)], row.misses),
+    );
+}
+
+fn externs(out: &mut Text, report: &Report) {
+    let rows = || report.counts.externs.iter();
+    let sample = |out: &mut Text, name: &str, row: &ExternRow, more: (&str, &dyn Display), value: &dyn Display| {
+        let labels: [(&str, &dyn Display); 4] = [
+            ("call", &row.call.name),
+            ("place", &row.place),
+            ("worker", &row.worker),
+            more,
+        ];
+        out.sample(name, &labels, value);
+    };
+    out.rows(
+        (
+            "weir_extern_calls_total",
+            "counter",
+            "Calls of externs for which packets may wait, by execution.",
+        ),
+        rows(),
+        |out, name, row| {
+            sample(out, name, row, ("execution", &"inline"), &row.call.inline);
+            sample(out, name, row, ("execution", &"handed-over"), &row.call.handed_over);
+        },
+    );
+    out.rows(
+        (
+            "weir_extern_cost_cycles",
+            "gauge",
+            "Cycles of the worker per call, by execution: moving averages.",
+        ),
+        rows(),
+        |out, name, row| {
+            let costs = [
+                ("inline", row.call.inline_cycles),
+                ("handed-over", row.call.suspension_cycles),
+            ];
+            for (execution, cost) in costs {
+                if let Some(cost) = cost {
+                    sample(out, name, row, ("execution", &execution), &cost);
+                }
+            }
+        },
+    );
+    out.rows(
+        (
+            "weir_extern_handed_over",
+            "gauge",
+            "1: most calls are handed over at the moment; 0: they are inline. The cause says why.",
+        ),
+        rows(),
+        |out, name, row| {
+            sample(
+                out,
+                name,
+                row,
+                ("cause", &row.call.cause),
+                &u8::from(row.call.is_handed_over),
+            )
+        },
     );
 }
 

@@ -87,6 +87,7 @@ impl Report {
         let workers = self.workers.iter();
         let mut value = self.counts.json();
         value["queues"] = self.counts.queues_json();
+        value["externs"] = self.counts.externs_json();
         value["stages"] = self.counts.stages_json();
         value["devices"] = self.ends.iter().map(EndReport::json).collect();
         value["workers"] = workers

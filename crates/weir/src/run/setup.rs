@@ -234,6 +234,9 @@ pub fn switches(
     };
     let mut switches: Vec<Switch> = (1..arguments.workers).map(|_| switch.clone()).collect();
     switches.push(switch);
+    for follower in switches.iter_mut().skip(1) {
+        follower.follow_keys();
+    }
     for (replica, switch) in switches.iter_mut().enumerate() {
         if let Start::State(state) = start {
             state.restore(replica, switch)?;

@@ -1,6 +1,7 @@
 //! `weir run --watch`: what the switch does now, drawn over and over.
 
 use super::report::{About, Report};
+use crate::extern_rows;
 use crate::output::Outlet;
 use crate::stats::{Snapshot, StageRow};
 use anyhow::{Result, bail};
@@ -126,6 +127,7 @@ fn picture(previous: Option<&(f64, Report)>, report: &Report, about: About) -> S
             q.port, q.priority, q.depth, q.capacity, q.highest, q.refused
         );
     }
+    out.push_str(&extern_rows::text(&report.counts.externs));
     stages(&mut out, &before.counts.stages, &report.counts.stages);
     out
 }
@@ -187,6 +189,7 @@ fn stages(out: &mut String, before: &[StageRow], now: &[StageRow]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extern_rows::ExternRow;
     use weir_switch::PortStats;
 
     fn report(packets: u64) -> Report {
@@ -216,6 +219,44 @@ mod tests {
         let text = picture(Some(&(1.0, report(1000))), &report(3_001_000), about);
         assert!(text.contains("1.50M") && text.contains("1.50G"), "{text}");
         assert!(text.contains("ingress-drop") && text.contains("3001000"), "{text}");
+    }
+
+    #[test]
+    fn the_picture_shows_calls_of_externs() {
+        let about = About {
+            seconds: 3.0,
+            engine: "jit",
+            reloads: 0,
+            is_final: false,
+        };
+        let mut now = report(10);
+        now.counts.externs.push(ExternRow {
+            worker: 0,
+            place: "l2.p4:80".to_owned(),
+            call: weir_switch::CallReport {
+                name: "busy_cycles".to_owned(),
+                loc: Default::default(),
+                is_async: true,
+                is_handed_over: false,
+                cause: weir_switch::CallCause::NoLane,
+                reason: "there is no lane".to_owned(),
+                inline_cycles: Some(612.0),
+                suspension_cycles: None,
+                inline: 77,
+                handed_over: 0,
+            },
+        });
+        let text = picture(None, &now, about);
+        for part in [
+            "@async call",
+            "busy_cycles",
+            "inline",
+            "612",
+            "l2.p4:80",
+            "no-lane: there is no lane",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use weir_ir::target::{ControlSpec, ResourceKind};
 use weir_ir::{ConstValue, ExternId, MatchKind, Program, ValueSetId};
 use weir_proto::bfrt_info::{self as info, BfrtInfo, DataChoice, DataShape};
-use weir_proto::custom_crc;
+use weir_proto::{custom_crc, extern_keys};
 
 /// The only key field that is not matched.
 const PRIORITY: &str = "$MATCH_PRIORITY";
@@ -288,6 +288,12 @@ impl Builder<'_> {
                 let crc = custom_crc::ALL.iter().find(|c| c.table == name);
                 let crc = crc.ok_or_else(|| format!("no custom CRC `{name}`"))?;
                 plain(described, Kind::Fixed(Fixed::CustomCrc(crc.width)))
+            }
+            extern_keys::TABLE_TYPE => {
+                let mut all = self.program.externs.iter();
+                let found = all.find(|(_, e)| e.name == name && e.key_count().is_some());
+                let (id, _) = found.ok_or_else(|| format!("no extern with keys `{name}`"))?;
+                plain(described, Kind::Fixed(Fixed::ExternKeys(id)))
             }
             other => Err(format!("the type `{other}`, which this server does not know")),
         }

@@ -13,6 +13,7 @@ use crate::refusal::Refusal;
 use std::sync::Arc;
 use tonic::Status;
 use weir_compiler::Cancellation;
+use weir_extern_api::Registry;
 use weir_proto::bfrt_info::BfrtInfo;
 use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::set_forwarding_pipeline_config_request::Action;
@@ -157,7 +158,8 @@ async fn verify(
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
-    let work = move || load_config(config, running, &cancellation);
+    let externs = shared.device.plane.externs();
+    let work = move || load_config(config, running, &externs, &cancellation);
     shared.device.verify(work).await
 }
 
@@ -168,6 +170,7 @@ async fn verify(
 fn load_config(
     config: pb::ForwardingPipelineConfig,
     running: Option<Arc<LoadedProgram>>,
+    externs: &Registry,
     cancellation: &Cancellation,
 ) -> Result<Arc<LoadedProgram>, Refusal> {
     if !config.bfruntime_info.is_empty() {
@@ -191,7 +194,7 @@ fn load_config(
         )));
     };
     let mut loaded = LoadedProgram::running(program, &config.p4_name)?;
-    crate::standalone::load(&loaded.program)
+    crate::standalone::load(&loaded.program, externs)
         .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
     let described = Program::new(&loaded.program, &config.p4_name)?;
     loaded.bfrt = Ok(Arc::new(described.with_profiles(config.profiles)));

@@ -1,30 +1,42 @@
-//! Externs that have no entity of their own: custom CRCs.
+//! Externs that have no entity of their own: custom CRCs, and keys.
 
 use super::{Cursor, Portion, Progress, Reader};
-use crate::p4rt::custom_crc;
 use crate::p4rt::refusal::Refusal;
+use crate::p4rt::{custom_crc, extern_keys};
 use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
 impl Reader<'_> {
-    /// Reads the parameters of custom CRCs: of an instance, of a type, or of all that the program
-    /// uses.
+    /// Reads the state of externs: of an instance, of a type, or of all. First come the parameters
+    /// of the custom CRCs that the program uses, then the numbers of the keys that are set.
     pub(super) fn externs(
         &self,
         query: &pb::ExternEntry,
         from: Cursor,
         out: &mut Portion,
     ) -> Result<Progress, Refusal> {
-        let only = match (query.extern_type_id, query.extern_id) {
-            (0, 0) => None,
-            (0, id) => {
-                return Err(Refusal::malformed(format!(
-                    "the extern_type_id of the extern {id:#x} is missing; it is the first byte of the id"
-                )));
-            }
-            (ty, id) => {
-                let crc = custom_crc::of_type(self.schema, ty)?;
+        let (type_id, id) = (query.extern_type_id, query.extern_id);
+        if type_id == 0 && id != 0 {
+            return Err(Refusal::malformed(format!(
+                "the extern_type_id of the extern {id:#x} is missing; it is the first byte of the id"
+            )));
+        }
+        if extern_keys::is_type(self.schema, type_id) {
+            return self.keys(query, from, out);
+        }
+        match self.custom_crcs(type_id, id, from, out)? {
+            Some(more) => Ok(Some(more)),
+            None if type_id == 0 => self.keys(query, from, out),
+            None => Ok(None),
+        }
+    }
+
+    fn custom_crcs(&self, type_id: u32, id: u32, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
+        let only = match type_id {
+            0 => None,
+            _ => {
+                let crc = custom_crc::of_type(self.schema, type_id)?;
                 custom_crc::check_instance(crc, id, true)?;
                 Some(crc.width)
             }
@@ -43,6 +55,37 @@ impl Reader<'_> {
             }
             let parameters = self.switch.state().custom_crc(crc.width);
             out.push(Entity::ExternEntry(custom_crc::encode(crc, &parameters)));
+        }
+        Ok(None)
+    }
+
+    /// The keys that are set. Ids of instances are greater than those of custom CRCs.
+    fn keys(&self, query: &pb::ExternEntry, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
+        let (type_id, only) = (query.extern_type_id, query.extern_id);
+        if only != 0 {
+            extern_keys::instance(self.schema, type_id, only)?;
+        }
+        let index = match type_id {
+            0 => None,
+            _ => extern_keys::index(query.entry.as_ref())?,
+        };
+        let of_query = |id: u32, ty: u32| (type_id == 0 || ty == type_id) && (only == 0 || id == only);
+        for (&id, keyed) in self.schema.keyed.range(from.id..) {
+            if !of_query(id, keyed.type_id) || !self.sees(id) {
+                continue;
+            }
+            let first = if id == from.id { from.place } else { 0 };
+            let (first, last) = index.map_or((first, u64::MAX), |index| (index.max(first), index));
+            if first > last {
+                continue;
+            }
+            let set = &self.switch.state().extern_keys;
+            for ((_, place), _) in set.range((keyed.instance, first)..=(keyed.instance, last)) {
+                if out.is_full() {
+                    return Ok(Some(Cursor { id, place: *place }));
+                }
+                out.push(Entity::ExternEntry(extern_keys::encode(id, keyed, *place)));
+            }
         }
         Ok(None)
     }

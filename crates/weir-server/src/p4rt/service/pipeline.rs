@@ -92,9 +92,10 @@ async fn verify(
         let pipelines = shared.device.pipelines.read().await;
         pipelines.committed.as_ref().map(|p| Arc::clone(&p.loaded))
     };
+    let externs = shared.device.plane.externs();
     let work = move || {
         let config = decoding::decode_joined(&config)?;
-        LoadedProgram::of_config(config, running.as_deref(), &cancellation).map(Arc::new)
+        LoadedProgram::of_config(config, running.as_deref(), &externs, &cancellation).map(Arc::new)
     };
     shared.device.verify(work).await
 }
