@@ -127,7 +127,7 @@ fn ranges(data: &Data) -> BTreeMap<Feature, (f64, f64)> {
 }
 
 /// Rows with this port speed; all where speed is no column.
-fn rows_of<'a>(data: &'a Data, port: Option<u32>) -> impl Iterator<Item = &'a crate::data::Row> {
+fn rows_of(data: &Data, port: Option<u32>) -> impl Iterator<Item = &crate::data::Row> {
     data.rows
         .iter()
         .filter(move |r| port.is_none_or(|p| p == r.values.port_gbps))

@@ -66,7 +66,7 @@ impl Chip {
 }
 
 /// A stage with what is in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Nodes of [`Dependencies`].
     pub nodes: Vec<usize>,
@@ -143,18 +143,6 @@ impl Placement {
     #[must_use]
     pub fn fits(&self) -> bool {
         self.needed() <= self.available
-    }
-}
-
-impl Default for Stage {
-    fn default() -> Self {
-        Stage {
-            nodes: Vec::new(),
-            dependency: None,
-            cycles: 0,
-            tcam_cycles: 0,
-            state_cycles: 0,
-        }
     }
 }
 
