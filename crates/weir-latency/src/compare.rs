@@ -56,16 +56,18 @@ pub struct Difference {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
     /// They are of different models, units or ports.
-    #[error("the old prediction is by model {old}, this one by {new}: compare predictions of one model and port")]
+    #[error(
+        "the old prediction is by model {old}, this one by {new}: compare predictions of one model, port and --path"
+    )]
     Different {
         /// Model and port of the old one.
         old: String,
         /// Model and port of the new one.
         new: String,
     },
-    /// They have no packet size in common.
-    #[error("the two predictions have no packet size in common")]
-    NoCommonSize,
+    /// They are for different packet sizes.
+    #[error("the two predictions are for different packet sizes: give the --packet-size of the old one")]
+    Sizes,
 }
 
 /// Compares; the costliest changes first.
@@ -73,7 +75,10 @@ pub enum CompareError {
 /// # Errors
 /// The predictions are of different models or ports, or of different packet sizes.
 pub fn compare(old: &Prediction, new: &Prediction) -> Result<Vec<Change>, CompareError> {
-    let about = |p: &Prediction| format!("{} ({} Gbit/s)", p.model, p.port_gbps);
+    let about = |p: &Prediction| {
+        let only = p.only.as_ref().map_or(String::new(), |path| format!(", only {path}"));
+        format!("{} ({} Gbit/s, {}{only})", p.model, p.port_gbps, p.unit.symbol())
+    };
     if about(old) != about(new) {
         return Err(CompareError::Different {
             old: about(old),
@@ -82,11 +87,14 @@ pub fn compare(old: &Prediction, new: &Prediction) -> Result<Vec<Change>, Compar
     }
     let sizes = |p: &Prediction| -> Vec<u32> {
         let points = p.paths.iter().flat_map(|path| &path.points);
-        points.map(|point| point.packet_size).collect()
+        let mut sizes: Vec<u32> = points.map(|point| point.packet_size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
     };
     let (old_sizes, new_sizes) = (sizes(old), sizes(new));
-    if !new_sizes.iter().any(|size| old_sizes.contains(size)) {
-        return Err(CompareError::NoCommonSize);
+    if new_sizes != old_sizes {
+        return Err(CompareError::Sizes);
     }
     let old_worst = old.worst().map_or(0.0, |(_, point)| point.total);
     let mut changes = Vec::new();

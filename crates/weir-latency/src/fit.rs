@@ -52,6 +52,9 @@ pub enum FitError {
         /// How many there are.
         found: usize,
     },
+    /// What was trained is no model that could be used.
+    #[error("the data cannot be learnt from: {0}")]
+    Model(#[from] crate::model::ModelError),
     /// The equations have no solution.
     #[error("the columns cannot be solved for: {0}")]
     Numeric(&'static str),
@@ -90,6 +93,7 @@ pub fn fit(data: &Data, kind: &Kind, name: &str, target: Target) -> Result<Fitte
         worst_pct: evaluation.worst().map_or(0.0, |worst| worst.percent().abs()),
         method: format!("{how} on {} rows of {found} cases", data.rows.len()),
     };
+    model.check()?;
     Ok(Fitted { model, validation })
 }
 

@@ -168,7 +168,7 @@ impl Model {
         text
     }
 
-    fn check(&self) -> Result<(), ModelError> {
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
         if self.schema != SCHEMA {
             return Err(ModelError::Schema { found: self.schema });
         }
@@ -215,7 +215,7 @@ impl Model {
     /// Predicts.
     ///
     /// # Errors
-    /// The model does not know the port's speed.
+    /// The model does not know the port's speed, or its numbers are too large to be added up.
     pub fn predict(&self, values: &Values) -> Result<Predicted, ModelError> {
         let known = self.ports();
         if !known.is_empty() && !known.contains(&values.port_gbps) {
@@ -225,9 +225,15 @@ impl Model {
                 known,
             });
         }
-        Ok(match &self.form {
+        let predicted = match &self.form {
             Form::Linear(linear) => linear.predict(values),
             Form::Plp(plp) => plp.predict(values),
+        };
+        if predicted.total().is_finite() {
+            return Ok(predicted);
+        }
+        Err(ModelError::Damaged {
+            what: format!("{} predicts what is no finite number", self.name),
         })
     }
 

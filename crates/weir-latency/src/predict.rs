@@ -17,7 +17,7 @@ pub struct Question {
     pub port_gbps: u32,
     /// Bytes of the packets, without their checksum sequence (FCS), in order.
     pub sizes: Vec<u32>,
-    /// Only paths whose name begins with this.
+    /// Only paths that begin with these headers, with slashes between them.
     pub path: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub enum PredictError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// No path has this name.
-    #[error("no path begins with `{wanted}`; the paths are {known}")]
+    #[error("no path begins with the headers `{wanted}`; the paths are {known}")]
     NoPath {
         /// What was asked for.
         wanted: String,
@@ -120,6 +120,14 @@ pub struct Prediction {
     pub error_method: String,
     /// Paths of the parser that accept.
     pub accepting_paths: f64,
+    /// Some paths were merged: one that is listed stands for several.
+    pub is_merged: bool,
+    /// The longest paths, of more states than are followed, are left out.
+    pub is_cut_off: bool,
+    /// Paths that are left out because their headers do not fit in any of the packets.
+    pub too_long: usize,
+    /// The paths that were asked for by their headers; `null`: all.
+    pub only: Option<String>,
     /// The paths, costliest first.
     pub paths: Vec<PathPrediction>,
 }
@@ -174,7 +182,7 @@ pub fn predict(
         egress,
         placement: Placement::of(&ingress.dependencies, &ingress.tables, &chip),
     };
-    let mut paths = Vec::new();
+    let (mut paths, mut too_long) = (Vec::new(), 0);
     for path in chosen(ingress, question)? {
         let (_, tables) = ingress.controls[path.control].costliest(&|_| 1.0);
         let mut predicted = PathPrediction {
@@ -187,20 +195,33 @@ pub fn predict(
             outside: Vec::new(),
         };
         let mut values = workload.values(path, question.port_gbps);
-        for size in question.sizes.iter().filter(|size| **size >= path.parsed_bytes) {
+        for size in question.sizes.iter().filter(|size| **size >= path.least_parsed_bytes) {
             values.set(Feature::PacketSize, (*size).into());
+            // Headers of variable length are at most as long as the packet allows.
+            let before = path.parsed_bytes.saturating_sub(path.header_bytes);
+            values.set(
+                Feature::HeaderBytes,
+                path.header_bytes.min(size.saturating_sub(before)).into(),
+            );
             let parts = model.predict(&values)?;
             predicted.points.push(point(*size, parts, model));
             predicted.note_outside(model.outside(&values));
         }
-        if !predicted.points.is_empty() {
-            paths.push(predicted);
+        match predicted.points.is_empty() {
+            true => too_long += 1,
+            false => paths.push(predicted),
         }
     }
     if paths.is_empty() {
         return Err(PredictError::TooSmall {
             largest: question.sizes.iter().copied().max().unwrap_or(0),
-            needed: ingress.parser.paths.iter().map(|p| p.parsed_bytes).min().unwrap_or(0),
+            needed: ingress
+                .parser
+                .paths
+                .iter()
+                .map(|p| p.least_parsed_bytes)
+                .min()
+                .unwrap_or(0),
         });
     }
     let total = |p: &PathPrediction| p.worst().map_or(0.0, |point| point.total);
@@ -215,6 +236,10 @@ pub fn predict(
         error_pct: model.error.mean_pct,
         error_method: model.error.method.clone(),
         accepting_paths: ingress.parser.accepting,
+        is_merged: ingress.parser.is_merged,
+        is_cut_off: ingress.parser.is_cut_off,
+        too_long,
+        only: question.path.clone(),
         paths,
     })
 }
@@ -228,12 +253,11 @@ fn chosen<'a>(
     let Some(wanted) = &question.path else {
         return Ok(all.iter().collect());
     };
-    let exact = all.iter().filter(|p| p.name == *wanted);
-    let exact: Vec<_> = exact.collect();
-    if !exact.is_empty() {
-        return Ok(exact);
-    }
-    let begins: Vec<_> = all.iter().filter(|p| p.name.starts_with(wanted.as_str())).collect();
+    let is_wanted = |name: &str| {
+        let rest = name.strip_prefix(wanted.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
+    };
+    let begins: Vec<_> = all.iter().filter(|p| is_wanted(&p.name)).collect();
     if begins.is_empty() {
         const SHOWN: usize = 20;
         let names: Vec<&str> = all.iter().take(SHOWN).map(|p| p.name.as_str()).collect();

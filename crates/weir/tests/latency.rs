@@ -178,7 +178,10 @@ fn wrong_input_is_refused_with_what_was_expected_and_where() {
     );
     has(&["predict", &tc1, "--packet-size", "0"], "1 to 16384 bytes");
     has(&["predict", &tc1, "--packet-size", "10"], "too small for every path");
-    has(&["predict", &tc1, "--path", "ipv9"], "no path begins with `ipv9`");
+    has(
+        &["predict", &tc1, "--path", "ipv9"],
+        "no path begins with the headers `ipv9`",
+    );
     has(&["predict", &tc1, "--model", "papr-lr"], "there are cycles, paper-lr");
     let cut = file(&folder, "cut.json", "{\"schema\": 1, \"name\"");
     has(&["predict", &tc1, "--model", &cut], "cut.json");
@@ -194,10 +197,16 @@ fn wrong_input_is_refused_with_what_was_expected_and_where() {
     let short = file(&folder, "short.csv", "case,states,latency_ns\na,1,1\n");
     has(&["evaluate", "paper-lr", &short], "packet_size");
     has(&["fit", &short, "--model", "lr"], "at least 3");
+    let huge = file(
+        &folder,
+        "huge.csv",
+        "case,states,latency_ns\na,1,1e308\nb,2,1e-308\nc,3,30\n",
+    );
+    has(&["fit", &huge, "--model", "lr"], "huge.csv");
     let other = weir(&["predict", &tc2, "--json", "--port", "100g"]);
     let other = file(&folder, "other.json", &stdout(&other));
     has(
         &["predict", &tc1, "--compare", &other],
-        "compare predictions of one model and port",
+        "compare predictions of one model, port and --path",
     );
 }

@@ -19,6 +19,10 @@ use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Terminat
 
 /// Variants that are kept apart at one place.
 const MAX_VARIANTS: usize = 96;
+/// Variants that were added in all, and how many are kept apart at one place from then on.
+const TIGHTER: [(u64, usize); 2] = [(300_000, 12), (600_000, 2)];
+/// Variants that are added in all. Paths that are longer by then are cut off.
+const MAX_ADDED: u64 = 1_000_000;
 /// States that a path may enter. Longer paths are counted as cut off.
 const MAX_DEPTH: usize = 256;
 /// Bytes of the header that every model has in its baseline: Ethernet's.
@@ -37,7 +41,8 @@ pub struct ParserFeatures {
     pub accepting: f64,
     /// Some paths were merged, so that one listed path stands for several.
     pub is_merged: bool,
-    /// Paths enter more states than are followed. They are not among those listed.
+    /// Paths enter more states than are followed: more than 256, or fewer in a parser with very
+    /// many paths. They are not among those listed.
     pub is_cut_off: bool,
     /// The paths, those that extract most first.
     pub paths: Vec<ParserPath>,
@@ -60,6 +65,8 @@ pub struct ParserPath {
     pub least_header_bytes: u32,
     /// The most bytes of the packet that headers take, Ethernet included.
     pub parsed_bytes: u32,
+    /// The least, where variable-length headers or merged paths make a difference.
+    pub least_parsed_bytes: u32,
     /// Reads ahead of the cursor.
     pub lookaheads: u32,
     /// States that select.
@@ -115,6 +122,7 @@ struct Costs {
     bytes: u32,
     least_bytes: u32,
     parsed: u32,
+    least_parsed: u32,
     lookaheads: u32,
     selects: u32,
 }
@@ -143,13 +151,13 @@ struct Crowd {
 
 impl Crowd {
     /// Adds a variant; gives whether variants with different knowledge or costs were merged.
-    fn add(&mut self, initial: &Initial, variant: Variant) -> bool {
+    fn add(&mut self, initial: &Initial, limit: usize, variant: Variant) -> bool {
         let key = (variant.costs.clone(), variant.visit.clone(), variant.facts.clone());
         if let Some(&at) = self.by_knowledge.get(&key) {
             self.variants[at].count += variant.count;
             return false;
         }
-        if self.variants.len() < MAX_VARIANTS {
+        if self.variants.len() < limit {
             self.by_knowledge.insert(key, self.variants.len());
             self.variants.push(variant);
             return false;
@@ -174,11 +182,12 @@ impl Crowd {
         let old = &self.variants[at];
         let facts = old.facts.meet(initial, &new.facts);
         let least_bytes = old.costs.least_bytes.min(new.costs.least_bytes);
+        let least_parsed = old.costs.least_parsed.min(new.costs.least_parsed);
         let count = old.count + new.count;
         let is_costlier = (new.costs.extracting, new.costs.bytes) > (old.costs.extracting, old.costs.bytes);
         let mut merged = if is_costlier { new } else { old.clone() };
         (merged.facts, merged.count) = (facts, count);
-        merged.costs.least_bytes = least_bytes;
+        (merged.costs.least_bytes, merged.costs.least_parsed) = (least_bytes, least_parsed);
         self.variants[at] = merged;
         self.by_knowledge.retain(|_, i| *i != at);
     }
@@ -225,9 +234,17 @@ struct Walk<'a> {
     links: Vec<Link>,
     accepted: Crowd,
     is_merged: bool,
+    added: u64,
 }
 
 impl<'a> Walk<'a> {
+    /// How many variants are kept apart at one place: fewer the more there were.
+    fn limit(&mut self) -> usize {
+        self.added += 1;
+        let tighter = TIGHTER.iter().rev().find(|(from, _)| self.added > *from);
+        tighter.map_or(MAX_VARIANTS, |(_, limit)| *limit)
+    }
+
     fn new(program: &'a Program, blocks: &Blocks<'a>, initial: &'a Initial) -> Self {
         let body = &blocks.parser.body;
         let mut observed = VarSet::new(program.vars.len());
@@ -252,6 +269,7 @@ impl<'a> Walk<'a> {
             links: Vec::new(),
             accepted: Crowd::default(),
             is_merged: false,
+            added: 0,
         }
     }
 
@@ -265,7 +283,7 @@ impl<'a> Walk<'a> {
         };
         let mut entered = BTreeMap::from([(BlockId::new(0), vec![first])]);
         for _ in 0..MAX_DEPTH {
-            if entered.is_empty() {
+            if entered.is_empty() || self.added > MAX_ADDED {
                 break;
             }
             entered = self.level(entered);
@@ -288,7 +306,8 @@ impl<'a> Walk<'a> {
         for (block, variants) in entered {
             for mut variant in variants {
                 variant.visit.block = self.body.blocks[block].state.as_ref().map(|_| block);
-                self.is_merged |= crowd(&mut pending, self.position[block.index()]).add(self.initial, variant);
+                let limit = self.limit();
+                self.is_merged |= crowd(&mut pending, self.position[block.index()]).add(self.initial, limit, variant);
             }
         }
         let mut next: BTreeMap<BlockId, Crowd> = BTreeMap::new();
@@ -299,10 +318,12 @@ impl<'a> Walk<'a> {
                     let is_state = self.body.blocks[to].state.is_some();
                     if is_state || self.position[to.index()] <= at {
                         let variant = self.leave_state(variant, to);
-                        self.is_merged |= next.entry(to).or_default().add(self.initial, variant);
+                        let limit = self.limit();
+                        self.is_merged |= next.entry(to).or_default().add(self.initial, limit, variant);
                     } else {
                         let place = crowd(&mut pending, self.position[to.index()]);
-                        self.is_merged |= place.add(self.initial, variant);
+                        let limit = self.limit();
+                        self.is_merged |= place.add(self.initial, limit, variant);
                     }
                 }
             }
@@ -322,7 +343,8 @@ impl<'a> Walk<'a> {
         }
         if matches!(block.terminator, Terminator::Accept) {
             let variant = self.leave_state(variant, id);
-            self.is_merged |= self.accepted.add(self.initial, variant);
+            let limit = self.limit();
+            self.is_merged |= self.accepted.add(self.initial, limit, variant);
             return Vec::new();
         }
         let facts = std::mem::take(&mut variant.facts);
@@ -378,6 +400,7 @@ impl<'a> Walk<'a> {
         costs.selects += u32::from(visit.select_keys > 0);
         let (bytes, least) = (visit.bits.div_ceil(8), visit.least_bits / 8);
         costs.parsed += bytes;
+        costs.least_parsed += least;
         if !visit.headers.is_empty() {
             let base = if costs.has_base { 0 } else { BASE_HEADER_BYTES };
             costs.extracting += u32::from(costs.has_base);
@@ -458,6 +481,7 @@ impl Walked<'_> {
             header_bytes: costs.bytes,
             least_header_bytes: costs.least_bytes,
             parsed_bytes: costs.parsed,
+            least_parsed_bytes: costs.least_parsed,
             lookaheads: costs.lookaheads,
             selects: costs.selects,
             control,

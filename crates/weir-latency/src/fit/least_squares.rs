@@ -24,6 +24,9 @@ pub(super) fn solve(equations: &[(Vec<f64>, f64)]) -> Result<Vec<f64>, FitError>
     };
     // A column of zeros gets the coefficient 0.
     let norms: Vec<f64> = (0..columns).map(norm).map(|n| if n > 0.0 { n } else { 1.0 }).collect();
+    if norms.iter().any(|norm| !norm.is_finite()) {
+        return Err(FitError::Numeric("a value is too large beside what was measured"));
+    }
     let matrix = DMatrix::from_fn(equations.len(), columns, |row, at| equations[row].0[at] / norms[at]);
     let right = DVector::from_fn(equations.len(), |row, _| equations[row].1);
     let svd = matrix.svd(true, true);

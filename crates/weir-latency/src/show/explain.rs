@@ -30,7 +30,7 @@ pub fn explain(features: &Features, chip: &Chip) -> String {
         text.push_str("There are too many to list: paths of like cost are merged, and one line stands for several.\n");
     }
     if parser.is_cut_off {
-        text.push_str("Some paths enter more than 256 states; they are left out.\n");
+        text.push_str("The longest paths, of more states than are followed, are left out.\n");
     }
     paths(&mut text, features);
     tables(&mut text, features);

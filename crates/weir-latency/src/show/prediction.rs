@@ -40,6 +40,19 @@ pub fn prediction(prediction: &Prediction) -> String {
             path.name, point.packet_size, point.total, point.error
         );
     }
+    if prediction.is_merged {
+        text.push_str("There are too many paths to list: those of like cost are merged, one stands for several.\n");
+    }
+    if prediction.is_cut_off {
+        text.push_str("The longest paths, of more states than are followed, are left out.\n");
+    }
+    if prediction.too_long > 0 {
+        let _ = writeln!(
+            text,
+            "Left out because headers exceed every packet size: {} paths.",
+            prediction.too_long
+        );
+    }
     let _ = writeln!(text, "Scope: {}.", prediction.scope);
     let _ = writeln!(
         text,
