@@ -234,6 +234,7 @@ struct Walk<'a> {
     links: Vec<Link>,
     accepted: Crowd,
     is_merged: bool,
+    is_cut_off: bool,
     added: u64,
 }
 
@@ -269,6 +270,7 @@ impl<'a> Walk<'a> {
             links: Vec::new(),
             accepted: Crowd::default(),
             is_merged: false,
+            is_cut_off: false,
             added: 0,
         }
     }
@@ -295,7 +297,7 @@ impl<'a> Walk<'a> {
             links: self.links,
             accepted: self.accepted.variants,
             is_merged: self.is_merged,
-            is_cut_off: !entered.is_empty(),
+            is_cut_off: self.is_cut_off || !entered.is_empty(),
         }
     }
 
@@ -312,6 +314,10 @@ impl<'a> Walk<'a> {
         }
         let mut next: BTreeMap<BlockId, Crowd> = BTreeMap::new();
         while let Some((at, here)) = pending.pop_first() {
+            if self.added > MAX_ADDED {
+                self.is_cut_off = true;
+                break;
+            }
             let id = self.order[at];
             for variant in here.variants {
                 for (to, variant) in self.through(id, variant) {
