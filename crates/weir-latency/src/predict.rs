@@ -30,7 +30,7 @@ pub enum PredictError {
     /// No path has this name.
     #[error("no path begins with the headers `{wanted}`; the paths are {known}")]
     NoPath {
-        /// What was asked for.
+        /// The requested path.
         wanted: String,
         /// Names of some paths.
         known: String,
@@ -38,7 +38,7 @@ pub enum PredictError {
     /// All packets are too small.
     #[error("packets of {largest} bytes are too small for every path: the shortest takes {needed} bytes of headers")]
     TooSmall {
-        /// Bytes of the largest packet asked for.
+        /// Bytes of the largest requested packet.
         largest: u32,
         /// Bytes of headers of the path with the fewest.
         needed: u32,
@@ -126,7 +126,7 @@ pub struct Prediction {
     pub is_cut_off: bool,
     /// Paths that are left out because their headers do not fit in any of the packets.
     pub too_long: usize,
-    /// The paths that were asked for by their headers; `null`: all.
+    /// The header prefix of the requested paths; `null`: all.
     pub only: Option<String>,
     /// The paths, costliest first.
     pub paths: Vec<PathPrediction>,
@@ -244,7 +244,7 @@ pub fn predict(
     })
 }
 
-/// The paths that are asked for.
+/// The requested paths.
 fn chosen<'a>(
     features: &'a Features,
     question: &Question,

@@ -218,8 +218,8 @@ fn extern_key(schema: &Schema, words: &[&str]) -> Result<Entry, Error> {
 }
 
 /// An entry of an `.entries` file: `add TABLE [PRIORITY] KEY:MATCH… ACTION(NAME:VALUE, …)`,
-/// `setdefault TABLE ACTION(…)`, `set_crc16_parameters …`, `set_crc32_parameters …`, or `extern_key
-/// INSTANCE INDEX HEX`.
+/// `setdefault TABLE ACTION(…)`, `set_crc16_parameters …`, `set_crc32_parameters …`, or
+/// `extern_key INSTANCE INDEX HEX`.
 ///
 /// # Errors
 /// The line is none of these.

@@ -9,7 +9,7 @@ use weir_ir::{ExternInstance, Program};
 use weir_proto::extern_keys::EXTERN_TYPES;
 use weir_proto::p4::config::v1 as pb;
 
-/// Whether control planes are told of an instance's keys.
+/// Whether an instance's keys are exposed to control planes.
 pub(crate) fn is_shown(control: ControlSpec, instance: &ExternInstance) -> bool {
     let is_own = control.resource(&instance.type_name).is_some();
     instance.key_count().is_some() && !is_own && !is_hidden(&instance.annotations)

@@ -178,7 +178,7 @@ impl Built {
         Some(self.compiled.as_ref().ok()?.compiled()?.describe())
     }
 
-    /// Whether packets wait in any of the ways that it is run.
+    /// Whether packets wait in any mode of execution that it is run in.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {
         !self.holds.is_empty()

@@ -40,7 +40,7 @@ impl fmt::Display for Hold {
 /// Enough for all packets of a vector and their copies.
 const DEEP: usize = 4096;
 
-/// The ways to hold packets of a program, if none of them can see in which order they continue.
+/// The modes in which packets of a program may wait, if none can observe their order.
 pub(super) fn holds(switch: &Switch) -> Vec<Hold> {
     let program = switch.program();
     let has_state = program.externs.ids().any(|id| {
@@ -52,7 +52,7 @@ pub(super) fn holds(switch: &Switch) -> Vec<Hold> {
     if has_state || !switch.has_async_calls() {
         return Vec::new();
     }
-    // Who is dropped when the lane is full is nobody's promise.
+    // Which packets are dropped when the lane is full is unspecified.
     let drops = program.blocks.iter().any(|block| {
         let mut calls = block
             .body

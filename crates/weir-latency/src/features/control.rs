@@ -260,7 +260,7 @@ impl<'a> Controls<'a> {
             .iter()
             .enumerate()
             .for_each(|(i, id)| position[id.index()] = i);
-        // The lookups, what is done, and where control goes on.
+        // The number of lookups and of operations, and the successor.
         let mut best: Vec<(u32, u32, Option<BlockId>)> = vec![(0, 0, None); body.blocks.len()];
         for (at, id) in self.order.iter().enumerate().rev() {
             let to = next[id.index()].iter().flatten().filter(|to| position[to.index()] > at);

@@ -40,7 +40,7 @@ pub fn expand(numbers: &[f64], product_weight: f64) -> Vec<f64> {
     terms
 }
 
-/// Number of polynomial terms of so many features.
+/// Number of polynomial terms of a number of features.
 #[must_use]
 pub fn term_count(features: usize) -> usize {
     features + features * (features + 1) / 2

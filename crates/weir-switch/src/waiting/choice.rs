@@ -50,7 +50,7 @@ pub struct CallReport {
 pub enum CallCause {
     /// It is not marked `@async`.
     NotAsync,
-    /// There is no lane: the program is interpreted, or no lane was wanted.
+    /// There is no lane: the program is interpreted, or lanes are disabled.
     NoLane,
     /// [`ExternMode::Sync`] or [`ExternMode::Async`].
     Forced,

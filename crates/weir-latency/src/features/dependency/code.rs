@@ -415,8 +415,8 @@ impl<'a> Collector<'a> {
         reads
     }
 
-    /// Gives each node the branches that decide whether it executes: those that reach it by one of
-    /// their ways, but not by all.
+    /// Gives each node the branches that decide whether it executes: those that reach it from some
+    /// of their targets, but not from all.
     fn add_conditions(&mut self) {
         let flow = Flow::of(self.body);
         let mut conditions = Vec::new();

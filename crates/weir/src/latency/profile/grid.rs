@@ -62,7 +62,7 @@ pub struct Work {
     pub direct_counters: bool,
 }
 
-/// A program with so many states behind Ethernet, each with a header of so many bytes.
+/// A program with a number of states after Ethernet, each of which extracts a header of `bytes`.
 pub fn parser(states: usize, bytes: usize, size: u32) -> Generated {
     let mut types = String::new();
     let rest = if bytes > 2 {
@@ -297,7 +297,7 @@ fn program(types: &str, fields: &str, start: &str, states: &str, objects: &str, 
     )
 }
 
-/// A program with a stack, of which packets fill so many elements.
+/// A program with a header stack, of which packets fill `elements`.
 pub fn stack(elements: usize, bytes: usize, size: u32) -> Generated {
     const ELEMENTS: usize = 8;
     let rest = if bytes > 2 {

@@ -217,7 +217,7 @@ pub const ALL: &[Validation] = &[
 ];
 
 impl Validation {
-    /// Measures the program as often as is asked for, each time with everything made anew.
+    /// Measures the program `repetitions` times, each time on a fresh switch.
     pub fn measure(&self, repetitions: u32, plan: Plan) -> Result<Outcome> {
         match &self.what {
             What::Paper(paper) => self.measure_paper(paper, repetitions, plan),
