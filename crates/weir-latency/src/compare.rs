@@ -77,7 +77,13 @@ pub enum CompareError {
 pub fn compare(old: &Prediction, new: &Prediction) -> Result<Vec<Change>, CompareError> {
     let about = |p: &Prediction| {
         let only = p.only.as_ref().map_or(String::new(), |path| format!(", only {path}"));
-        format!("{} ({} Gbit/s, {}{only})", p.model, p.port_gbps, p.unit.symbol())
+        format!(
+            "{} {} ({} Gbit/s, {}{only})",
+            p.model,
+            p.model_digest,
+            p.port_gbps,
+            p.unit.symbol()
+        )
     };
     if about(old) != about(new) {
         return Err(CompareError::Different {

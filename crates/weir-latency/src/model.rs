@@ -168,6 +168,19 @@ impl Model {
         text
     }
 
+    /// A number of the model's whole content, as 16 hexadecimal digits (FNV-1a of its JSON). Two
+    /// models that differ have different ones, short of chance.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let json = self.to_json();
+        let hash = json
+            .bytes()
+            .fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+        format!("{hash:016x}")
+    }
+
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         if self.schema != SCHEMA {
             return Err(ModelError::Schema { found: self.schema });
@@ -175,6 +188,24 @@ impl Model {
         let damaged = |what: &str| ModelError::Damaged { what: what.to_owned() };
         if self.name.is_empty() {
             return Err(damaged("`name` is empty"));
+        }
+        if [&self.name, &self.about, &self.error.method]
+            .iter()
+            .any(|text| text.chars().any(char::is_control))
+        {
+            return Err(damaged("`name`, `about` or `method` has a control character"));
+        }
+        let unit = match self.target {
+            Target::Tofino | Target::Tofino2 => Unit::Ns,
+            Target::Weir => Unit::Cycles,
+        };
+        if self.unit != unit {
+            return Err(damaged(&format!(
+                "a model for {} predicts {}, found {}",
+                self.target.name(),
+                unit.symbol(),
+                self.unit.symbol()
+            )));
         }
         let is_error = |value: f64| value.is_finite() && value >= 0.0;
         if !is_error(self.error.mean_pct) || !is_error(self.error.worst_pct) {
@@ -203,7 +234,7 @@ impl Model {
         }
     }
 
-    /// Port speeds that it knows, in Gbit/s; none where speed is no matter.
+    /// Port speeds that it knows, in Gbit/s; none: it holds for every speed.
     #[must_use]
     pub fn ports(&self) -> Vec<u32> {
         match &self.form {

@@ -64,8 +64,10 @@ pub struct Point {
 pub struct Outside {
     /// Its name.
     pub feature: String,
-    /// Its value.
-    pub value: f64,
+    /// The least of its values that are outside.
+    pub from: f64,
+    /// The most of them.
+    pub to: f64,
     /// The least value in training.
     pub least: f64,
     /// The most.
@@ -92,6 +94,11 @@ pub struct PathPrediction {
 }
 
 impl PathPrediction {
+    /// Points whose total is not above 0: the model does not hold for this path.
+    pub fn impossible(&self) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(|point| point.total <= 0.0)
+    }
+
     /// The costliest point.
     #[must_use]
     pub fn worst(&self) -> Option<&Point> {
@@ -106,6 +113,8 @@ pub struct Prediction {
     pub program: String,
     /// Name of the model.
     pub model: String,
+    /// [`Model::digest`]: tells models of one name apart.
+    pub model_digest: String,
     /// What it predicts for.
     pub target: Target,
     /// What it predicts.
@@ -229,6 +238,7 @@ pub fn predict(
     Ok(Prediction {
         program: program.to_owned(),
         model: model.name.clone(),
+        model_digest: model.digest(),
         target: model.target,
         unit: model.unit,
         port_gbps: question.port_gbps,
@@ -281,16 +291,15 @@ fn point(packet_size: u32, parts: Predicted, model: &Model) -> Point {
 }
 
 impl PathPrediction {
-    /// Remembers the value that is farthest outside of each range.
+    /// Remembers the least and the most value outside of each range.
     fn note_outside(&mut self, found: Vec<(Feature, f64, (f64, f64))>) {
         for (feature, value, (least, most)) in found {
-            let distance = |v: f64| (least - v).max(v - most);
             match self.outside.iter_mut().find(|o| o.feature == feature.name()) {
-                Some(known) if distance(value) > distance(known.value) => known.value = value,
-                Some(_) => {}
+                Some(known) => (known.from, known.to) = (known.from.min(value), known.to.max(value)),
                 None => self.outside.push(Outside {
                     feature: feature.name().to_owned(),
-                    value,
+                    from: value,
+                    to: value,
                     least,
                     most,
                 }),

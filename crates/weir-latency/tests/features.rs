@@ -98,6 +98,20 @@ fn a_loop_without_a_stack_ends() {
 }
 
 #[test]
+fn many_loops_over_a_long_stack_end() {
+    let states = "state start { p.extract(hdr.ethernet); transition first; }
+        state first { p.extract(hdr.parts.next); transition select(hdr.parts.last.x) {
+            0: first; 1: second; 2: third; default: accept; } }
+        state second { p.extract(hdr.parts.next); transition select(hdr.parts.last.x) {
+            3: first; 4: second; 5: third; default: accept; } }
+        state third { p.extract(hdr.parts.next); transition select(hdr.parts.last.x) {
+            6: first; 7: second; 8: third; default: accept; } }";
+    let features = ingress(&v1("header part_t { bit<8> x; }", "part_t[200] parts;", states, "", ""));
+    assert!(features.parser.is_merged);
+    assert!(features.parser.paths.len() <= 96 * 3);
+}
+
+#[test]
 fn a_counter_bounds_the_loop_that_it_counts() {
     let states = "state start { p.extract(hdr.ethernet); m.a = 2; transition more; }
         state more { transition select(m.a) { 0: accept; default: take; } }

@@ -7,9 +7,9 @@ use weir_latency::compare::{Change, compare};
 use weir_latency::data::{Data, DataError, Row};
 use weir_latency::evaluate::evaluate;
 use weir_latency::fit::{FitError, Kind, PlpOptions, fit};
-use weir_latency::model::{Feature, Model, Target, Unit, Values, expand, shipped, term_count};
+use weir_latency::model::{Feature, Form, Model, Target, Unit, Values, expand, shipped, term_count};
 use weir_latency::predict::{Prediction, Question, predict};
-use weir_latency::{Features, Gress};
+use weir_latency::{Features, Gress, show};
 
 fn program(tables: usize) -> Features {
     let mut control = String::new();
@@ -60,8 +60,13 @@ fn a_prediction_adds_up_and_names_what_lies_outside() {
     assert!((point.total - point.parts.total()).abs() < 1e-9);
     let outside = &one.paths[0].outside;
     assert_eq!(
-        (outside.len(), outside[0].feature.as_str(), outside[0].value),
-        (1, "packet_size", 2000.0)
+        (
+            outside.len(),
+            outside[0].feature.as_str(),
+            outside[0].from,
+            outside[0].to
+        ),
+        (1, "packet_size", 64.0, 2000.0)
     );
 }
 
@@ -84,6 +89,28 @@ fn comparison_names_the_path_and_what_has_changed() {
     let mut other = two;
     other.port_gbps = 100;
     assert!(compare(&one, &other).unwrap_err().to_string().contains("100 Gbit/s"));
+    let mut other = one.clone();
+    other.model_digest = "0123456789abcdef".to_owned();
+    assert!(compare(&one, &other).is_err(), "another model of the same name");
+}
+
+#[test]
+fn a_total_below_zero_is_named_as_impossible() {
+    let mut model = shipped("cycles").unwrap();
+    let Form::Linear(linear) = &mut model.form else {
+        panic!("{model:?}")
+    };
+    for term in linear.ports.iter_mut().flat_map(|port| &mut port.terms) {
+        term.coefficient = -term.coefficient;
+    }
+    let question = Question {
+        port_gbps: 10,
+        sizes: vec![64],
+        path: None,
+    };
+    let prediction = predict("p.p4", &program(0), None, &model, &question).unwrap();
+    assert_eq!(prediction.paths[0].impossible().count(), 1);
+    assert!(show::prediction(&prediction).contains("the model does not hold for this path"));
 }
 
 #[test]
@@ -119,6 +146,9 @@ fn a_damaged_model_says_what_does_not_fit() {
     assert!(broken("\"target\": \"tofino\"", "\"target\": \"abacus\"").contains("abacus"));
     assert!(broken("\"coefficient\":", "\"weight\":").contains("weight"));
     assert!(broken("\"gbps\": 100", "\"gbps\": 10").contains("two lists"));
+    assert!(broken("\"unit\": \"ns\"", "\"unit\": \"cycles\"").contains("predicts ns, found cycles"));
+    assert!(broken("\"name\": \"", "\"name\": \"\\u001b").contains("control character"));
+    assert!(broken("\"feature\": \"packet_size\"", "\"feature\": \"constant\"").contains("two terms"));
     for cut in (0..good.len()).step_by(97) {
         assert!(Model::parse(&good[..cut]).is_err(), "{cut}");
     }

@@ -176,6 +176,8 @@ fn wrong_input_is_refused_with_what_was_expected_and_where() {
         &["predict", &tc1, "--port", "25g"],
         "knows ports of 10 and 100 Gbit/s, not 25",
     );
+    has(&["predict", &tc1, "--port", "100gg"], "write 10g or 100g");
+    has(&["predict", &tc1, "--entries", &tc2], "looks at entries");
     has(&["predict", &tc1, "--packet-size", "0"], "1 to 16384 bytes");
     has(&["predict", &tc1, "--packet-size", "10"], "too small for every path");
     has(
@@ -197,6 +199,14 @@ fn wrong_input_is_refused_with_what_was_expected_and_where() {
     let short = file(&folder, "short.csv", "case,states,latency_ns\na,1,1\n");
     has(&["evaluate", "paper-lr", &short], "packet_size");
     has(&["fit", &short, "--model", "lr"], "at least 3");
+    has(
+        &["fit", &short, "--model", "lr", "--alpha", "1"],
+        "--alpha goes with --model plp",
+    );
+    has(
+        &["fit", &short, "--model", "plp", "--fixed"],
+        "--fixed goes with --model cycles",
+    );
     let huge = file(
         &folder,
         "huge.csv",

@@ -70,10 +70,10 @@ pub struct TableFeatures {
     pub keys: Vec<KeyFeatures>,
     /// Entries that it is declared to hold; `None` where the source does not say.
     pub size: Option<u64>,
-    /// Entries that are known to be in it: those of the source, or of `--entries`.
-    pub entries: u64,
-    /// Different masks and prefix lengths of these entries; 0 where that is unknown.
-    pub masks: u64,
+    /// Entries in it: those of the source, or of the control plane's state; `None`: unknown.
+    pub entries: Option<u64>,
+    /// Different masks and prefix lengths of these entries; `None`: unknown.
+    pub masks: Option<u64>,
     /// Its actions.
     pub actions: Vec<ActionFeatures>,
     /// A selector chooses among members.
@@ -108,21 +108,14 @@ impl TableFeatures {
     /// Entries to count with: those known to be in it, else those it is declared for.
     #[must_use]
     pub fn expected_entries(&self) -> u64 {
-        if self.entries > 0 {
-            self.entries
-        } else {
-            self.size.unwrap_or(0)
-        }
+        self.entries.or(self.size).unwrap_or(0)
     }
 
     /// Masks to count with where entries are matched by masks: those that are known, else some.
     #[must_use]
     pub fn expected_masks(&self) -> u64 {
-        if self.masks > 0 {
-            self.masks
-        } else {
-            self.expected_entries().clamp(1, SOME_MASKS)
-        }
+        self.masks
+            .unwrap_or_else(|| self.expected_entries().clamp(1, SOME_MASKS))
     }
 
     /// How weir searches it.
@@ -209,8 +202,8 @@ fn table(program: &Program, control: &Block, id: TableId) -> TableFeatures {
         place: Place::of(program, table.loc),
         keys: keys.map(key).collect(),
         size: table.size,
-        entries: table.entries.len() as u64,
-        masks: 0,
+        entries: (!table.entries.is_empty()).then_some(table.entries.len() as u64),
+        masks: None,
         actions: table.actions.iter().enumerate().map(action).collect(),
         has_selector: table
             .implementation

@@ -126,6 +126,20 @@ impl Feature {
         Feature::ALL.iter().copied().find(|f| f.name() == name)
     }
 
+    /// Whether its value depends on the entries of tables.
+    #[must_use]
+    pub fn counts_entries(self) -> bool {
+        matches!(
+            self,
+            Feature::PrefixMasks
+                | Feature::TernaryMasks
+                | Feature::ExactLogEntries
+                | Feature::LpmLogEntries
+                | Feature::MaskLogEntries
+                | Feature::TableLogKib
+        )
+    }
+
     fn index(self) -> usize {
         Feature::ALL.iter().position(|f| *f == self).unwrap_or_default()
     }

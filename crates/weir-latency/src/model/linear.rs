@@ -15,7 +15,7 @@ pub struct Linear {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortTerms {
-    /// The speed in Gbit/s; `null`: the speed is no matter.
+    /// The speed in Gbit/s; `null`: the terms hold for every speed.
     pub gbps: Option<u32>,
     /// What is added up.
     pub terms: Vec<Term>,
@@ -49,6 +49,12 @@ impl Linear {
             }
             if let Some(bad) = port.terms.iter().find(|t| !t.coefficient.is_finite()) {
                 return damaged(format!("the coefficient of `{}` is not finite", bad.feature.name()));
+            }
+            let key = |t: &Term| (t.feature, t.part.unwrap_or_else(|| t.feature.part()));
+            for (at, term) in port.terms.iter().enumerate() {
+                if port.terms[..at].iter().any(|other| key(other) == key(term)) {
+                    return damaged(format!("two terms of `{}` for one port and part", term.feature.name()));
+                }
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Plp {
     /// Features in order.
     pub features: Vec<Feature>,
-    /// Port speeds in Gbit/s that it was trained on; none: the speed is no matter.
+    /// Port speeds in Gbit/s that it was trained on; none: it holds for every speed.
     pub ports: Vec<u32>,
     /// Is subtracted from each feature.
     pub mean: Vec<f64>,

@@ -168,7 +168,7 @@ fn keys(table: &TableFeatures) -> String {
         parts.push("kinds are mixed".to_owned());
     }
     parts.push(match (table.size, table.entries) {
-        (_, entries) if entries > 0 => plural(entries as usize, "entry").replace("entrys", "entries"),
+        (_, Some(entries)) => plural(entries as usize, "entry").replace("entrys", "entries"),
         (Some(size), _) => format!("size {size}"),
         (None, _) => "no size declared".to_owned(),
     });

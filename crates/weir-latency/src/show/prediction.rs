@@ -97,8 +97,27 @@ fn path_lines(text: &mut String, path: &PathPrediction, unit: Unit) {
         let _ = writeln!(
             text,
             "  outside of the training range: {} is {}, trained from {} to {}",
-            o.feature, o.value, o.least, o.most
+            o.feature,
+            range(o.from, o.to),
+            o.least,
+            o.most
         );
+    }
+    if let Some(point) = path.impossible().next() {
+        let _ = writeln!(
+            text,
+            "  {:.1} {} cannot be: the model does not hold for this path",
+            point.total,
+            unit.symbol()
+        );
+    }
+}
+
+fn range(from: f64, to: f64) -> String {
+    if from == to {
+        format!("{from}")
+    } else {
+        format!("{from} to {to}")
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The command line of `weir latency`.
 
 use crate::cli::Source;
 use clap::{Args, Subcommand, ValueEnum};
@@ -21,7 +21,7 @@ pub struct Latency {
 pub enum Question {
     /// Predict what each path through the program costs
     Predict(Predict),
-    /// Show the features that predictions are made of: parser paths, tables, dependencies, stages
+    /// Show the features that predictions are computed from: parser paths, tables, dependencies, stages
     Explain(Explain),
     /// List the models that ship, or print one as JSON
     Models(Models),
@@ -38,7 +38,7 @@ pub enum Question {
 /// Arguments of `weir latency predict`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency predict router.p4 --port 100g\n  weir latency predict router.p4 --packet-size 64..1500:4 --plot router.svg\n  weir latency predict router.p4 --json > before.json\n  weir latency predict router.p4 --compare before.json --max-ns 400\n  weir latency predict router.p4 --model weir-plp --entries router.entries\n\nExit codes: 0 predicted, 1 above --max-ns or slower than --compare, 2 cannot be asked."
+    after_help = "Examples:\n  weir latency predict router.p4 --port 100g\n  weir latency predict router.p4 --packet-size 64..1500:4 --plot router.svg\n  weir latency predict router.p4 --json > before.json\n  weir latency predict router.p4 --compare before.json --max-ns 400\n  weir latency predict router.p4 --model weir-plp --entries router.entries\n\nExit codes: 0: all paths keep the limits; 1: a path is above --max-ns or slower than in --compare;\n2: wrong input."
 )]
 pub struct Predict {
     #[command(flatten)]
@@ -50,14 +50,14 @@ pub struct Predict {
     /// where TO is included
     #[arg(long, value_name = "BYTES", value_parser = sizes, default_value = "64,128,256,512,1024,1500")]
     pub packet_size: Sizes,
-    /// Only paths whose headers begin so, e.g. ethernet/ipv4
+    /// Only paths that begin with these headers, e.g. ethernet/ipv4
     #[arg(long, value_name = "HEADERS")]
     pub path: Option<String>,
-    /// Control-plane state: the number of its entries counts where the model looks at entries;
-    /// without it the sizes that tables are declared with
+    /// File of control-plane state whose entries are counted; without it the declared sizes of
+    /// tables count. Goes with models that look at entries (weir-lr, weir-plp)
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
-    /// A model that ships (weir latency models) or a file of one
+    /// A model that ships (listed by weir latency models), or a file
     #[arg(long, value_name = "NAME|FILE.json", default_value = "cycles")]
     pub model: String,
     /// As JSON
@@ -66,10 +66,10 @@ pub struct Predict {
     /// Save a plot of latency against packet size
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Exit code 1 if a path may take longer
+    /// Exit code 1 if a path takes more than N ns
     #[arg(long, value_name = "N", value_parser = positive)]
     pub max_ns: Option<f64>,
-    /// Exit code 1 if a path takes longer than in this earlier answer, made with --json
+    /// Exit code 1 if a path takes longer than in this earlier output of --json
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
 }
@@ -138,7 +138,7 @@ pub enum Kind {
 /// Arguments of `weir latency fit`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency fit measured.csv --model plp -o mine.json\n  weir latency fit measured.csv --model plp --components 10 --alpha 0.0005\n  weir latency fit tofino.csv --model cycles\n\nThe first line of the CSV names its columns: case, features (docs/latency-models.md), and latency_ns or cycles.\nThe error is estimated by leaving out each case in turn. Hyper-parameters that are not given are searched, for each\ncase that is left out anew."
+    after_help = "Examples:\n  weir latency fit measured.csv --model plp -o mine.json\n  weir latency fit measured.csv --model plp --components 10 --alpha 0.0005\n  weir latency fit tofino.csv --model cycles\n\nThe first line of the CSV names its columns: case, features (docs/latency-models.md), and latency_ns or cycles.\nThe error is estimated by leaving out each case in turn. Hyper-parameters that are not given are searched\nagain for each case that is left out."
 )]
 pub struct Fit {
     /// Measured rows
@@ -150,16 +150,16 @@ pub struct Fit {
     /// Name of the model; without it that of the kind
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Principal components of plp; without it they are searched
+    /// Number of principal components of plp; searched if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub components: Option<u32>,
-    /// Weight of plp's penalty; without it it is searched
+    /// Weight of plp's lasso penalty; searched if not given
     #[arg(long, value_name = "A", value_parser = not_negative)]
     pub alpha: Option<f64>,
-    /// Do not scale plp's features, as the paper's script
+    /// Do not scale plp's features (the paper's script probably did not)
     #[arg(long)]
     pub unscaled: bool,
-    /// Train the cycles model without searching its terms
+    /// Train the cycles model with its default terms, without a search
     #[arg(long)]
     pub fixed: bool,
     /// Where the model is written
@@ -193,22 +193,22 @@ pub struct Evaluate {
 /// Arguments of `weir latency profile`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency profile -o profile\n  chrt -f 50 weir latency profile -o profile --quick\n\nWrites DIR/measured.csv while it runs, and goes on where it stopped when it is started again with the same DIR.\nThen DIR/weir-lr.json, DIR/weir-plp.json, DIR/validation.csv, and plots. On a shared machine run it by chrt."
+    after_help = "Examples:\n  weir latency profile -o profile\n  chrt -f 50 weir latency profile -o profile --quick\n\nWrites DIR/measured.csv while it runs; a second start with the same DIR resumes. Then it writes DIR/weir-lr.json,\nDIR/weir-plp.json, DIR/validation.csv and plots. On a shared machine run it by chrt."
 )]
 pub struct Profile {
-    /// Directory of the results
+    /// Directory for the results
     #[arg(short = 'o', value_name = "DIR")]
     pub output: PathBuf,
-    /// A small part of the grid: a few minutes, less accurate
+    /// Measure a small part of the grid: faster, less accurate
     #[arg(long)]
     pub quick: bool,
-    /// The processor to measure on; without it the last one
+    /// Processor to measure on (default: the last one)
     #[arg(long, value_name = "N")]
     pub cpu: Option<usize>,
-    /// Runs of each point; the median is kept
+    /// Runs of each program; the median is kept
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub runs: u32,
-    /// How often the programs outside of the grid are measured
+    /// Repetitions of the programs outside of the grid
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repetitions: u32,
     /// The outcome as JSON
@@ -233,7 +233,7 @@ pub struct Demo {
 pub struct Sizes(pub Vec<u32>);
 
 fn speed(text: &str) -> Result<u32, String> {
-    let number = text.trim_end_matches(['g', 'G']);
+    let number = text.strip_suffix(['g', 'G']).unwrap_or(text);
     let known = number.parse().ok().filter(|n| (1..=800).contains(n));
     known.ok_or_else(|| format!("`{text}` is no speed: write 10g or 100g"))
 }

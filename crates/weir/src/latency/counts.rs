@@ -60,7 +60,7 @@ fn mask(key: &KeyMatch) -> Mask {
 pub fn note(counts: &[TableCount], features: &mut Features) {
     for table in &mut features.tables {
         if let Some(count) = counts.iter().find(|c| is_it(&c.table, &table.name)) {
-            (table.entries, table.masks) = (count.entries, count.masks);
+            (table.entries, table.masks) = (Some(count.entries), Some(count.masks));
         }
     }
 }

@@ -10,19 +10,25 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_files::Readable;
 use weir_latency::compare::{Change, compare};
-use weir_latency::model::{Target, Unit};
+use weir_latency::model::{Feature, Target, Unit};
 use weir_latency::predict::{self, PathPrediction, Point, Prediction, Question};
 use weir_latency::{Features, Gress, show};
 
 /// Bytes of the largest earlier answer.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// Predicts, and judges where it was asked to.
+/// Predicts, and checks the limits that are given.
 pub fn predict(arguments: &Predict, messages: &Messages) -> Result<u8> {
     let model = model::find(&arguments.model)?;
     if arguments.max_ns.is_some() && model.unit != Unit::Ns {
         bail!(
             "--max-ns goes with a model that predicts ns; {} predicts cycles",
+            model.name
+        );
+    }
+    if arguments.entries.is_some() && !model.features().into_iter().any(Feature::counts_entries) {
+        bail!(
+            "--entries goes with a model that looks at entries, such as weir-lr; {} does not",
             model.name
         );
     }
@@ -63,12 +69,17 @@ pub fn predict(arguments: &Predict, messages: &Messages) -> Result<u8> {
     Ok(if is_slower || !above.is_empty() { NO } else { 0 })
 }
 
-/// Paths that take longer than is allowed, each with its worst point.
+/// Paths that take longer than is allowed, each with its worst point, and those that the model
+/// does not hold for: nothing says that they keep the limit.
 fn above(prediction: &Prediction, most: Option<f64>) -> Vec<(&PathPrediction, &Point)> {
-    let worst = prediction.paths.iter().filter_map(|path| Some((path, path.worst()?)));
-    worst
-        .filter(|(_, point)| most.is_some_and(|most| point.total > most))
-        .collect()
+    let Some(most) = most else {
+        return Vec::new();
+    };
+    let judge = |path| {
+        let worst = PathPrediction::worst(path).filter(|point| point.total > most);
+        Some((path, worst.or_else(|| path.impossible().next())?))
+    };
+    prediction.paths.iter().filter_map(judge).collect()
 }
 
 fn show_answer(
@@ -95,14 +106,19 @@ fn show_answer(
         write!(out, "\nCompared:\n{}", show::changes(changes, prediction.unit))?;
     }
     for (path, point) in above {
-        writeln!(
-            out,
-            "above --max-ns: {} takes {:.1} ns with packets of {} bytes; {} are allowed",
-            path.name,
-            point.total,
-            point.packet_size,
-            arguments.max_ns.unwrap_or_default()
-        )?;
+        let (name, total, size) = (&path.name, point.total, point.packet_size);
+        let most = arguments.max_ns.unwrap_or_default();
+        if total <= 0.0 {
+            writeln!(
+                out,
+                "no prediction: {total:.1} ns for {name} with packets of {size} bytes cannot be"
+            )?;
+        } else {
+            writeln!(
+                out,
+                "above --max-ns: {name} takes {total:.1} ns with packets of {size} bytes; {most} are allowed"
+            )?;
+        }
     }
     Ok(())
 }

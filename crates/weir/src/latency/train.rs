@@ -2,7 +2,7 @@
 
 use super::arguments::{Evaluate, Fit, Kind};
 use super::{model, plots};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use weir_latency::fit::{self, CyclesVariant, PlpOptions};
 use weir_latency::model::{Target, Unit};
 
 /// Bytes of the largest file of measured rows.
-const MAX_DATA: usize = 256 << 20;
+pub const MAX_DATA: usize = 256 << 20;
 
 /// Reads measured rows.
 pub fn data(path: &Path) -> Result<Data> {
@@ -21,8 +21,29 @@ pub fn data(path: &Path) -> Result<Data> {
     Data::parse(&text).with_context(|| path.display().to_string())
 }
 
+/// Refuses flags of another kind of model.
+fn flags_fit(arguments: &Fit) -> Result<()> {
+    let of_plp = [
+        ("--components", arguments.components.is_some()),
+        ("--alpha", arguments.alpha.is_some()),
+        ("--unscaled", arguments.unscaled),
+    ];
+    for (flag, is_given) in of_plp {
+        ensure!(
+            !is_given || arguments.model == Kind::Plp,
+            "{flag} goes with --model plp only"
+        );
+    }
+    ensure!(
+        !arguments.fixed || arguments.model == Kind::Cycles,
+        "--fixed goes with --model cycles only"
+    );
+    Ok(())
+}
+
 /// `weir latency fit`
 pub fn fit(arguments: &Fit) -> Result<u8> {
+    flags_fit(arguments)?;
     let data = data(&arguments.data)?;
     let (kind, default_name) = match arguments.model {
         Kind::Lr => (fit::Kind::Lr, "lr"),
