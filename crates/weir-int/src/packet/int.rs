@@ -1,0 +1,304 @@
+//! INT behind a TCP or UDP header.
+
+use super::detection::{Detection, VersionZero};
+use crate::error::{Expected, Reason, WireError};
+use crate::read::Reader;
+use crate::wire::{
+    MdHeader, MxHeader, NextProtocol, OldShim, Shim, ShimType, Stack, Tail, V0Header, V0Layout, V1Header, lab,
+};
+
+/// The INT header of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntHeader {
+    /// INT-MD 2.x.
+    Md(MdHeader),
+    /// INT-MX 2.x.
+    Mx(MxHeader),
+    /// INT 1.0.
+    V1(V1Header),
+    /// INT 0.4 or 0.5.
+    V0(V0Header),
+    /// The lab format.
+    Lab(MdHeader),
+    /// A destination header, whose format is not specified.
+    Destination,
+}
+
+impl IntHeader {
+    /// The remaining hop count; `None` if the header has none.
+    #[must_use]
+    pub fn remaining_hops(&self) -> Option<u8> {
+        match self {
+            IntHeader::Md(header) | IntHeader::Lab(header) => Some(header.remaining_hops),
+            IntHeader::V1(header) => Some(header.remaining_hops),
+            IntHeader::V0(header) => Some(header.max_hops.saturating_sub(header.total_hops)),
+            IntHeader::Mx(_) | IntHeader::Destination => None,
+        }
+    }
+
+    /// E: a node added nothing because the hop count was at its end.
+    #[must_use]
+    pub fn hop_count_exceeded(&self) -> bool {
+        match self {
+            IntHeader::Md(header) | IntHeader::Lab(header) => header.hop_count_exceeded,
+            IntHeader::V1(header) => header.hop_count_exceeded,
+            IntHeader::V0(header) => header.hop_count_exceeded,
+            IntHeader::Mx(_) | IntHeader::Destination => false,
+        }
+    }
+
+    /// M: a node added nothing because the packet would have exceeded the MTU.
+    #[must_use]
+    pub fn mtu_exceeded(&self) -> bool {
+        match self {
+            IntHeader::Md(header) | IntHeader::Lab(header) => header.mtu_exceeded,
+            IntHeader::V1(header) => header.mtu_exceeded,
+            IntHeader::V0(_) | IntHeader::Mx(_) | IntHeader::Destination => false,
+        }
+    }
+}
+
+/// The INT headers of a packet.
+#[derive(Debug, Clone, Copy)]
+pub struct IntView<'a> {
+    /// The header.
+    pub header: IntHeader,
+    /// The metadata that hops have added.
+    pub stack: Stack<'a>,
+    /// Domain-specific metadata that the source inserted behind an MX header.
+    pub source_metadata: &'a [u8],
+    /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP header,
+    /// shim, header, stack, tail.
+    pub bytes: u32,
+    /// What the packet had in place of INT.
+    pub(super) original: Original,
+}
+
+/// What INT has replaced in a packet's headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Original {
+    /// Nothing.
+    Unchanged,
+    /// The UDP destination port.
+    DestinationPort(u16),
+    /// The UDP destination port, in a tail that the packet was truncated by.
+    Unknown,
+    /// The IP protocol; the original transport header follows.
+    Inserted(u8),
+}
+
+/// How the INT headers of a packet were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signal {
+    Lab,
+    UdpPort,
+    ProbeMarker,
+    Dscp,
+}
+
+const PROBE_MARKER_BYTES: usize = 8;
+const UDP_BYTES: u32 = 8;
+
+/// Reads INT. Headers have to be complete; the stack may be truncated. The reader continues behind it.
+#[inline]
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+    signal: Signal,
+    detection: &Detection,
+) -> Result<IntView<'a>, WireError> {
+    let marker = if signal == Signal::ProbeMarker {
+        PROBE_MARKER_BYTES
+    } else {
+        0
+    };
+    reader.take(marker, "INT probe marker")?;
+    // The type has 8 bits before INT 2.0, of which 4 are 0; it has 4 bits since.
+    let is_old = reader.rest().first().is_some_and(|first| first >> 4 == 0);
+    let mut view = if is_old && signal != Signal::Lab {
+        read_old(reader, signal, detection)?
+    } else {
+        read_v2(reader, signal)?
+    };
+    view.bytes += marker as u32;
+    Ok(view)
+}
+
+fn read_v2<'a>(reader: &mut Reader<'a>, signal: Signal) -> Result<IntView<'a>, WireError> {
+    let start = reader.offset();
+    let shim = Shim::read(reader)?;
+    let length = usize::from(shim.length) * 4;
+    let original = match shim.next {
+        NextProtocol::Unchanged { .. } => Original::Unchanged,
+        NextProtocol::DestinationPort { port } => Original::DestinationPort(port),
+        NextProtocol::Inserted { protocol } => Original::Inserted(protocol),
+    };
+    let inserted = if matches!(original, Original::Inserted(_)) {
+        UDP_BYTES
+    } else {
+        0
+    };
+    let mut view = IntView {
+        header: IntHeader::Destination,
+        stack: Stack::EMPTY,
+        source_metadata: &[],
+        bytes: (Shim::BYTES + length) as u32 + inserted,
+        original,
+    };
+    let mut body = reader.take_up_to(length);
+    match shim.kind {
+        ShimType::Destination => {}
+        ShimType::Md => {
+            let rest = covers(length, MdHeader::BYTES, start)?;
+            let at = body.offset();
+            let header = MdHeader::read(&mut body)?;
+            let offset = body.offset();
+            if signal == Signal::Lab {
+                view.header = IntHeader::Lab(header);
+                view.stack = Stack::new(crate::wire::HopLayout::lab(), body.rest(), rest, false, offset)?;
+                lab::check_bottom(&view.stack, offset)?;
+            } else {
+                let source_only = header.domain.instructions != 0;
+                view.header = IntHeader::Md(header);
+                view.stack = Stack::new(header.layout(at)?, body.rest(), rest, source_only, offset)?;
+            }
+        }
+        ShimType::Mx => {
+            covers(length, MxHeader::BYTES, start)?;
+            view.header = IntHeader::Mx(MxHeader::read(&mut body)?);
+            view.source_metadata = body.rest();
+        }
+    }
+    Ok(view)
+}
+
+/// The bytes that are left of a shim's length behind fixed headers.
+fn covers(length: usize, fixed: usize, shim_offset: usize) -> Result<usize, WireError> {
+    length.checked_sub(fixed).ok_or_else(|| {
+        let expected = Expected::AtLeast((fixed / 4) as u32);
+        let found = (length / 4) as u32;
+        WireError::new(Reason::ShimLength, "INT shim length", shim_offset + 1, expected, found)
+    })
+}
+
+fn read_old<'a>(reader: &mut Reader<'a>, signal: Signal, detection: &Detection) -> Result<IntView<'a>, WireError> {
+    let start = reader.offset();
+    let shim = OldShim::read(reader)?;
+    let total = usize::from(shim.length) * 4;
+    let rest = covers_old(total, OldShim::BYTES, start)?;
+    let mut body = reader.take_up_to(rest);
+    if shim.kind == ShimType::Destination {
+        return Ok(IntView {
+            header: IntHeader::Destination,
+            stack: Stack::EMPTY,
+            source_metadata: &[],
+            bytes: total as u32,
+            original: Original::Unchanged,
+        });
+    }
+    let version = body.rest().first().map_or(0, |first| first >> 4);
+    match (version, detection.version_zero) {
+        (1, _) | (0, VersionZero::V1) => read_v1(&mut body, total, start, detection),
+        (0, VersionZero::V0(layout)) => read_v0(&mut body, total, start, layout, signal, detection),
+        // The version of 0.4 has 2 bits, so that replication bits may follow within the nibble.
+        (2 | 3, VersionZero::V0(V0Layout::V04)) => read_v0(&mut body, total, start, V0Layout::V04, signal, detection),
+        (other, _) => {
+            let expected = Expected::OneOf("0 (INT 0.x) or 1 (INT 1.0)");
+            let offset = body.offset();
+            Err(WireError::new(
+                Reason::IntVersion,
+                "INT version",
+                offset,
+                expected,
+                other.into(),
+            ))
+        }
+    }
+}
+
+fn covers_old(total: usize, fixed: usize, shim_offset: usize) -> Result<usize, WireError> {
+    covers(total, fixed, shim_offset + 1)
+}
+
+fn read_v1<'a>(
+    body: &mut Reader<'a>,
+    total: usize,
+    start: usize,
+    detection: &Detection,
+) -> Result<IntView<'a>, WireError> {
+    let length = covers_old(total, OldShim::BYTES + V1Header::BYTES, start)?;
+    let at = body.offset();
+    let header = V1Header::read_any_version(body)?;
+    let layout = header.layout(detection.v1_profile, at)?;
+    Ok(IntView {
+        header: IntHeader::V1(header),
+        stack: Stack::new(layout, body.rest(), length, false, body.offset())?,
+        source_metadata: &[],
+        bytes: total as u32,
+        original: Original::Unchanged,
+    })
+}
+
+fn read_v0<'a>(
+    body: &mut Reader<'a>,
+    total: usize,
+    start: usize,
+    layout: V0Layout,
+    signal: Signal,
+    detection: &Detection,
+) -> Result<IntView<'a>, WireError> {
+    let length = covers_old(total, OldShim::BYTES + V0Header::BYTES + Tail::BYTES, start)?;
+    let at = body.offset();
+    let header = V0Header::read(body, layout)?;
+    let stack = v0_stack(&header, body.take_up_to(length), length, at, detection)?;
+    let original = match (signal, Tail::read(body)) {
+        (Signal::UdpPort, Ok(tail)) => Original::DestinationPort(tail.destination_port),
+        (Signal::UdpPort, Err(_)) => Original::Unknown,
+        // The port is the packet's own, and some sources write another one into the tail of TCP.
+        (Signal::Lab | Signal::ProbeMarker | Signal::Dscp, _) => Original::Unchanged,
+    };
+    Ok(IntView {
+        header: IntHeader::V0(header),
+        stack,
+        source_metadata: &[],
+        bytes: total as u32,
+        original,
+    })
+}
+
+/// The stack of INT 0.x: the number of hops is given, not the words of each.
+fn v0_stack<'a>(
+    header: &V0Header,
+    bytes: Reader<'a>,
+    length: usize,
+    header_offset: usize,
+    detection: &Detection,
+) -> Result<Stack<'a>, WireError> {
+    let hops = usize::from(header.total_hops);
+    if hops == 0 && length == 0 {
+        return Ok(Stack::EMPTY);
+    }
+    let per_hop = length.checked_div(hops).unwrap_or(0);
+    if per_hop == 0 || per_hop * hops != length || !per_hop.is_multiple_of(4) {
+        let expected = Expected::MultipleOf(u32::from(header.total_hops) * 4);
+        let field = "INT 0.x metadata stack";
+        return Err(WireError::new(
+            Reason::StackLength,
+            field,
+            bytes.offset(),
+            expected,
+            length as u32,
+        ));
+    }
+    let instructions = if detection.v0_low_byte {
+        header.instructions << 8
+    } else {
+        header.instructions
+    };
+    let words = (per_hop / 4) as u8;
+    let layout = crate::wire::HopLayout::v0(instructions, words).ok_or_else(|| {
+        let expected = Expected::OneOf("the words of the instruction bitmap");
+        let field = "INT 0.x words per hop";
+        WireError::new(Reason::HopLength, field, header_offset + 4, expected, words.into())
+    })?;
+    Stack::new(layout, bytes.rest(), length, false, bytes.offset())
+}

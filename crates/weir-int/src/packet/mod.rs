@@ -1,0 +1,219 @@
+//! A view of a packet: its flow, and the INT that it carries.
+//!
+//! [`PacketView`] reads Ethernet (with up to two VLAN tags), IPv4 with options or IPv6 with
+//! extension headers, TCP or UDP, and INT where a [`Detection`] says that it is. Packets within
+//! reports are truncated and may be malformed: a view has what could be read, and the first error.
+
+mod detection;
+mod int;
+mod network;
+
+pub use detection::{Detection, DscpMatch, VersionZero};
+pub use int::{IntHeader, IntView};
+pub use network::{Link, Network};
+
+use crate::error::{Expected, Reason, WireError};
+use crate::flow::{FlowKey, TCP, UDP};
+use crate::read::Reader;
+use int::{Original, Signal};
+use network::Ip;
+
+/// What could be read of a packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PacketView<'a> {
+    /// The link layer; `None` for packets that begin with their IP header.
+    pub link: Option<Link>,
+    /// The network layer; `None` if it is not IP, or not complete.
+    pub network: Option<Network>,
+    /// The flow, as it is without INT; `None` if the packet ends before it is known.
+    pub flow: Option<FlowKey>,
+    /// INT headers and metadata.
+    pub int: Option<IntView<'a>>,
+    /// What follows the headers that could be read.
+    pub payload: &'a [u8],
+    /// Why the headers could not all be read; reports truncate packets, so that this is common.
+    pub fault: Option<WireError>,
+}
+
+impl<'a> PacketView<'a> {
+    /// A view of a frame that begins with its Ethernet header.
+    #[must_use]
+    pub fn ethernet(bytes: &'a [u8], detection: &Detection) -> Self {
+        Self::ethernet_at(Reader::new(bytes), Some(detection))
+    }
+
+    /// A view of a packet that begins with its IPv4 header.
+    #[must_use]
+    pub fn ipv4(bytes: &'a [u8], detection: &Detection) -> Self {
+        Self::ipv4_at(Reader::new(bytes), Some(detection))
+    }
+
+    /// A view of a packet that begins with its IPv6 header.
+    #[must_use]
+    pub fn ipv6(bytes: &'a [u8], detection: &Detection) -> Self {
+        Self::ipv6_at(Reader::new(bytes), Some(detection))
+    }
+
+    /// Without a detection, INT is not searched.
+    pub(crate) fn ethernet_at(mut reader: Reader<'a>, detection: Option<&Detection>) -> Self {
+        let mut view = Self::default();
+        match Link::read(&mut reader) {
+            Ok(link) => {
+                view.link = Some(link);
+                if let Some(ip) = link.ip() {
+                    view.read_ip(&mut reader, ip, detection);
+                }
+            }
+            Err(fault) => view.fault = Some(fault),
+        }
+        view.payload = reader.rest();
+        view
+    }
+
+    pub(crate) fn ipv4_at(reader: Reader<'a>, detection: Option<&Detection>) -> Self {
+        Self::ip_at(reader, Ip::V4, detection)
+    }
+
+    pub(crate) fn ipv6_at(reader: Reader<'a>, detection: Option<&Detection>) -> Self {
+        Self::ip_at(reader, Ip::V6, detection)
+    }
+
+    #[inline]
+    fn ip_at(mut reader: Reader<'a>, ip: Ip, detection: Option<&Detection>) -> Self {
+        let mut view = Self::default();
+        view.read_ip(&mut reader, ip, detection);
+        view.payload = reader.rest();
+        view
+    }
+
+    /// The packet's bytes from its IP header by its length field, without INT. 0 if unknown.
+    #[must_use]
+    pub fn length_without_int(&self) -> u32 {
+        let length = self.network.map_or(0, |n| n.length);
+        length.saturating_sub(self.int.map_or(0, |i| i.bytes))
+    }
+
+    #[inline]
+    fn read_ip(&mut self, reader: &mut Reader<'a>, ip: Ip, detection: Option<&Detection>) {
+        match network::read(reader, ip) {
+            Ok((network, fault)) => {
+                self.network = Some(network);
+                self.fault = fault;
+                if fault.is_none() {
+                    self.fault = self.read_transport(reader, &network, detection).err();
+                }
+            }
+            Err(fault) => self.fault = Some(fault),
+        }
+    }
+
+    #[inline]
+    fn read_transport(
+        &mut self,
+        reader: &mut Reader<'a>,
+        network: &Network,
+        detection: Option<&Detection>,
+    ) -> Result<(), WireError> {
+        let Some(protocol) = network.protocol else {
+            return Ok(());
+        };
+        let mut flow = FlowKey {
+            source: network.source,
+            destination: network.destination,
+            source_port: 0,
+            destination_port: 0,
+            protocol,
+        };
+        if network.is_later_fragment || !FlowKey::has_ports(protocol) {
+            self.flow = Some(flow);
+            return Ok(());
+        }
+        flow.source_port = reader.u16("transport source port")?;
+        flow.destination_port = reader.u16("transport destination port")?;
+        let signal = detection.and_then(|d| header_signal(d, network, &flow));
+        // A port that signals INT is not the flow's: the flow is known only behind INT.
+        let is_final = !matches!(signal, Some(Signal::UdpPort | Signal::Lab));
+        if is_final {
+            self.flow = Some(flow);
+        }
+        let before_options = detection.is_some_and(|d| d.before_tcp_options);
+        skip_transport(reader, protocol, before_options)?;
+        let Some(detection) = detection else { return Ok(()) };
+        let Some(signal) = payload_signal(reader, protocol, signal, detection) else {
+            return Ok(());
+        };
+        let int = int::read(reader, signal, detection)?;
+        self.int = Some(int);
+        match int.original {
+            Original::Unchanged => {}
+            Original::Unknown => return Ok(()),
+            Original::DestinationPort(port) => flow.destination_port = port,
+            Original::Inserted(original) => {
+                self.flow = None;
+                flow.protocol = original;
+                (flow.source_port, flow.destination_port) = (0, 0);
+                if FlowKey::has_ports(original) {
+                    flow.source_port = reader.u16("original transport source port")?;
+                    flow.destination_port = reader.u16("original transport destination port")?;
+                    skip_transport(reader, original, false)?;
+                }
+            }
+        }
+        self.flow = Some(flow);
+        Ok(())
+    }
+}
+
+/// The signal in the headers up to the ports.
+#[inline]
+fn header_signal(detection: &Detection, network: &Network, flow: &FlowKey) -> Option<Signal> {
+    if flow.protocol == UDP && detection.lab_ports.contains(&flow.destination_port) {
+        return Some(Signal::Lab);
+    }
+    if flow.protocol == UDP && detection.udp_ports.contains(&flow.destination_port) {
+        return Some(Signal::UdpPort);
+    }
+    let is_marked = detection.dscp.is_some_and(|d| d.matches(network.dscp));
+    (is_marked && matches!(flow.protocol, TCP | UDP)).then_some(Signal::Dscp)
+}
+
+/// The signal of the headers, or of a probe marker, which takes precedence over DSCP.
+#[inline]
+fn payload_signal(reader: &Reader<'_>, protocol: u8, signal: Option<Signal>, detection: &Detection) -> Option<Signal> {
+    let Some(marker) = detection.probe_marker else {
+        return signal;
+    };
+    let is_marked = reader.rest().first_chunk() == Some(&marker.to_be_bytes());
+    match signal {
+        Some(Signal::Lab | Signal::UdpPort) => signal,
+        Some(Signal::Dscp | Signal::ProbeMarker) | None if is_marked && matches!(protocol, TCP | UDP) => {
+            Some(Signal::ProbeMarker)
+        }
+        Some(Signal::Dscp | Signal::ProbeMarker) | None => signal,
+    }
+}
+
+/// Skips a transport header behind its ports.
+#[inline]
+fn skip_transport(reader: &mut Reader<'_>, protocol: u8, before_options: bool) -> Result<(), WireError> {
+    match protocol {
+        TCP => {
+            let start = reader.offset();
+            let [_, _, _, _, _, _, _, _, offset, ..] = *reader.array::<16>("TCP header")?;
+            let words = u32::from(offset >> 4);
+            let Some(options) = words.checked_sub(5) else {
+                let expected = Expected::AtLeast(5);
+                let field = "TCP data offset";
+                return Err(WireError::new(Reason::HeaderLength, field, start + 8, expected, words));
+            };
+            if !before_options {
+                reader.take(options as usize * 4, "TCP options")?;
+            }
+        }
+        UDP => {
+            reader.array::<4>("UDP header")?;
+        }
+        _ => {}
+    }
+    Ok(())
+}

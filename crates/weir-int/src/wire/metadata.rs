@@ -1,0 +1,382 @@
+//! The metadata that a bitmap selects: which items, in which order, of which size.
+//!
+//! INT headers and report headers have bitmaps of 16 bits (bit 0 is the most significant). Each bit
+//! that is set stands for an item of 1 or 2 words, in the order of the bits. Versions differ in the
+//! items; a table per version says which bit stands for which.
+
+use crate::hop::{Hop, Timestamp, TimestampWidth};
+
+/// An item of metadata. All fields are in network order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Node id, 32 bits.
+    NodeId,
+    /// Level 1 ingress and egress interface id, 16 bits each.
+    Ports,
+    /// Hop latency, 32 bits.
+    Latency,
+    /// Queue id, 8 bits; occupancy, 24 bits.
+    Queue,
+    /// Ingress timestamp, 32 bits.
+    Ingress32,
+    /// Ingress timestamp, 64 bits.
+    Ingress64,
+    /// Egress timestamp, 32 bits.
+    Egress32,
+    /// Egress timestamp, 64 bits.
+    Egress64,
+    /// Level 2 ingress and egress interface id, 32 bits each.
+    L2Ports,
+    /// Level 2 ingress and egress interface id, 16 bits each.
+    L2PortsShort,
+    /// Utilisation of the egress port, 32 bits.
+    TxUtilisation,
+    /// Buffer id, 8 bits; occupancy, 24 bits.
+    Buffer,
+    /// Queue id, 8 bits; drop reason, 8 bits; padding, 16 bits.
+    Drop,
+    /// Checksum complement, 32 bits; the last item of a hop.
+    Complement,
+    /// A word without meaning: a reserved bit.
+    Reserved,
+    /// A record of the lab format, 5 words.
+    Lab,
+}
+
+impl Item {
+    /// The size in words of 4 bytes.
+    const fn words(self) -> u8 {
+        match self {
+            Item::NodeId
+            | Item::Ports
+            | Item::Latency
+            | Item::Queue
+            | Item::Ingress32
+            | Item::Egress32
+            | Item::L2PortsShort
+            | Item::TxUtilisation
+            | Item::Buffer
+            | Item::Drop
+            | Item::Complement
+            | Item::Reserved => 1,
+            Item::Ingress64 | Item::Egress64 | Item::L2Ports => 2,
+            Item::Lab => 5,
+        }
+    }
+}
+
+/// The items of a bitmap's bits, bit 0 (the most significant) first.
+pub(crate) type Table = [Item; 16];
+
+/// INT 2.x, section "INT-MD Metadata Header Format".
+pub(crate) const V2: Table = {
+    use Item::*;
+    [
+        NodeId,
+        Ports,
+        Latency,
+        Queue,
+        Ingress64,
+        Egress64,
+        L2Ports,
+        TxUtilisation,
+        Buffer,
+        Reserved,
+        Reserved,
+        Reserved,
+        Reserved,
+        Reserved,
+        Reserved,
+        Complement,
+    ]
+};
+
+/// INT 1.0, with timestamps of 64 or 32 bits and level 2 ports of 16 or 32 bits.
+const fn v1(wide_timestamps: bool, short_l2_ports: bool) -> Table {
+    let mut table = V2;
+    table[4] = if wide_timestamps {
+        Item::Ingress64
+    } else {
+        Item::Ingress32
+    };
+    table[5] = if wide_timestamps {
+        Item::Egress64
+    } else {
+        Item::Egress32
+    };
+    table[6] = if short_l2_ports {
+        Item::L2PortsShort
+    } else {
+        Item::L2Ports
+    };
+    table[8] = Item::Reserved;
+    table
+}
+
+/// INT 1.0 as specified.
+pub(crate) const V1: Table = v1(false, false);
+/// INT 1.0 with timestamps of 64 bits.
+pub(crate) const V1_WIDE: Table = v1(true, false);
+/// INT 1.0 with level 2 ports of 16 bits.
+pub(crate) const V1_SHORT: Table = v1(false, true);
+/// INT 1.0 with both.
+pub(crate) const V1_WIDE_SHORT: Table = v1(true, true);
+
+/// INT 0.x: bit 6 is the congestion of the queue, which [`Hop`] does not have.
+const fn v0(wide_timestamps: bool) -> Table {
+    let mut table = v1(wide_timestamps, false);
+    table[6] = Item::Reserved;
+    table[15] = Item::Reserved;
+    table
+}
+
+/// INT 0.x as specified.
+pub(crate) const V0: Table = v0(false);
+/// INT 0.x with timestamps of 64 bits.
+pub(crate) const V0_WIDE: Table = v0(true);
+
+/// The lab format: one item for bit 0.
+pub(crate) const LAB: Table = {
+    let mut table = [Item::Reserved; 16];
+    table[0] = Item::Lab;
+    table
+};
+
+/// RepMdBits of report 2.0.
+pub(crate) const REPORT_V2: Table = {
+    let mut table = V2;
+    table[0] = Item::Reserved;
+    table[15] = Item::Drop;
+    table
+};
+
+/// RepMdBits of report 1.0, whose 6 bits are here the most significant ones of 16.
+pub(crate) const REPORT_V1: Table = {
+    use Item::*;
+    let mut table = [Reserved; 16];
+    table[0] = Ports;
+    table[1] = Latency;
+    table[2] = Queue;
+    table[3] = Egress32;
+    table[4] = Drop;
+    table[5] = TxUtilisation;
+    table
+};
+
+/// The drop header and the local header of report 0.5 as bitmaps of one table.
+pub(crate) const REPORT_V0_5: Table = {
+    use Item::*;
+    let mut table = [Reserved; 16];
+    table[0] = NodeId;
+    table[1] = Ports;
+    table[2] = Queue;
+    table[3] = Egress32;
+    table[4] = Drop;
+    table
+};
+
+/// The bits of a bitmap that are set, with their items.
+#[inline]
+fn items(table: &'static Table, mut bitmap: u16) -> impl Iterator<Item = Item> {
+    std::iter::from_fn(move || {
+        let bit = bitmap.leading_zeros();
+        let item = *table.get(bit as usize)?;
+        bitmap &= !(0x8000 >> bit);
+        Some(item)
+    })
+}
+
+/// The size in words of the items of a bitmap.
+#[inline]
+pub(crate) fn words(table: &'static Table, bitmap: u16) -> u8 {
+    // At most 16 items of 2 words.
+    items(table, bitmap).map(Item::words).sum()
+}
+
+/// What the items of a bitmap say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    /// The values of the hop.
+    pub hop: Hop,
+    /// Why the packet was dropped.
+    pub drop_reason: Option<u8>,
+}
+
+/// Decodes the items of a bitmap from the start of some bytes; items behind their end are `None`.
+#[inline]
+pub(crate) fn decode(table: &'static Table, bitmap: u16, bytes: &[u8]) -> Metadata {
+    let mut metadata = Metadata::default();
+    let mut rest = bytes;
+    for item in items(table, bitmap) {
+        if decode_item(item, &mut rest, &mut metadata).is_none() {
+            break;
+        }
+    }
+    metadata
+}
+
+#[inline]
+fn word(rest: &mut &[u8]) -> Option<u32> {
+    let (word, tail) = rest.split_first_chunk()?;
+    *rest = tail;
+    Some(u32::from_be_bytes(*word))
+}
+
+#[inline]
+fn double(rest: &mut &[u8]) -> Option<u64> {
+    let (double, tail) = rest.split_first_chunk()?;
+    *rest = tail;
+    Some(u64::from_be_bytes(*double))
+}
+
+/// A value, unless all bits of its width are set.
+#[inline]
+fn known(value: u32) -> Option<u32> {
+    (value != u32::MAX).then_some(value)
+}
+
+/// Two values of 16 bits, each `None` if all its bits are set.
+#[inline]
+fn halves(word: u32) -> (Option<u16>, Option<u16>) {
+    let half = |value: u16| (value != u16::MAX).then_some(value);
+    (half((word >> 16) as u16), half(word as u16))
+}
+
+/// An id of 8 bits and an occupancy of 24. Id 255 is one, unless the whole word has all bits set.
+#[inline]
+fn occupancy(word: u32) -> (Option<u8>, Option<u32>) {
+    let id = (word != u32::MAX).then_some((word >> 24) as u8);
+    let value = word & 0xff_ffff;
+    (id, (value != 0xff_ffff).then_some(value))
+}
+
+#[inline]
+fn timestamp(value: u64, width: TimestampWidth) -> Option<Timestamp> {
+    (value != width.mask()).then_some(Timestamp { value, width })
+}
+
+#[inline]
+fn decode_item(item: Item, rest: &mut &[u8], metadata: &mut Metadata) -> Option<()> {
+    let hop = &mut metadata.hop;
+    match item {
+        Item::NodeId => hop.node_id = known(word(rest)?),
+        Item::Ports => (hop.ingress_port, hop.egress_port) = halves(word(rest)?),
+        Item::Latency => hop.latency = known(word(rest)?),
+        Item::Queue => (hop.queue_id, hop.queue_occupancy) = occupancy(word(rest)?),
+        Item::Ingress32 => hop.ingress_timestamp = timestamp(word(rest)?.into(), TimestampWidth::Bits32),
+        Item::Egress32 => hop.egress_timestamp = timestamp(word(rest)?.into(), TimestampWidth::Bits32),
+        Item::Ingress64 => hop.ingress_timestamp = timestamp(double(rest)?, TimestampWidth::Bits64),
+        Item::Egress64 => hop.egress_timestamp = timestamp(double(rest)?, TimestampWidth::Bits64),
+        Item::L2Ports => {
+            let ports = double(rest)?;
+            hop.l2_ingress_port = known((ports >> 32) as u32);
+            hop.l2_egress_port = known(ports as u32);
+        }
+        Item::L2PortsShort => {
+            let (ingress, egress) = halves(word(rest)?);
+            hop.l2_ingress_port = ingress.map(u32::from);
+            hop.l2_egress_port = egress.map(u32::from);
+        }
+        Item::TxUtilisation => hop.tx_utilisation = known(word(rest)?),
+        Item::Buffer => (hop.buffer_id, hop.buffer_occupancy) = occupancy(word(rest)?),
+        Item::Drop => {
+            let value = word(rest)?;
+            let queue = (value >> 24) as u8;
+            hop.queue_id = hop.queue_id.or((queue != u8::MAX).then_some(queue));
+            metadata.drop_reason = Some((value >> 16) as u8);
+        }
+        Item::Complement | Item::Reserved => {
+            word(rest)?;
+        }
+        Item::Lab => decode_lab(rest, hop)?,
+    }
+    Some(())
+}
+
+/// Ingress timestamp 48, empty 16, egress timestamp 48, ingress port 16, egress port 16, bottom of
+/// stack 1, reserved 15.
+fn decode_lab(rest: &mut &[u8], hop: &mut Hop) -> Option<()> {
+    let (ingress, egress, ports) = (double(rest)?, double(rest)?, word(rest)?);
+    hop.ingress_timestamp = timestamp(ingress >> 16, TimestampWidth::Bits48);
+    hop.egress_timestamp = timestamp(egress >> 16, TimestampWidth::Bits48);
+    (hop.ingress_port, _) = halves((egress as u32) << 16);
+    (hop.egress_port, _) = halves(ports);
+    Some(())
+}
+
+/// Appends the items of a bitmap; what is `None` has all bits set.
+///
+/// Timestamps are cut to the item's width.
+pub(crate) fn encode(table: &'static Table, bitmap: u16, metadata: &Metadata, out: &mut Vec<u8>) {
+    for item in items(table, bitmap) {
+        encode_item(item, metadata, out);
+    }
+}
+
+fn pair(high: Option<u16>, low: Option<u16>) -> u32 {
+    u32::from(high.unwrap_or(u16::MAX)) << 16 | u32::from(low.unwrap_or(u16::MAX))
+}
+
+fn id_and_value(id: Option<u8>, value: Option<u32>) -> u32 {
+    u32::from(id.unwrap_or(u8::MAX)) << 24 | value.unwrap_or(u32::MAX) & 0xff_ffff
+}
+
+/// The low bits of a timestamp; all ones if there is none.
+fn time(timestamp: Option<Timestamp>, width: TimestampWidth) -> u64 {
+    timestamp.map_or(u64::MAX, |t| t.value) & width.mask()
+}
+
+fn encode_item(item: Item, metadata: &Metadata, out: &mut Vec<u8>) {
+    let hop = &metadata.hop;
+    let short = |port: Option<u32>| port.map(|p| p as u16);
+    let word = match item {
+        Item::NodeId => hop.node_id.unwrap_or(u32::MAX),
+        Item::Ports => pair(hop.ingress_port, hop.egress_port),
+        Item::Latency => hop.latency.unwrap_or(u32::MAX),
+        Item::Queue => id_and_value(hop.queue_id, hop.queue_occupancy),
+        Item::Ingress32 => time(hop.ingress_timestamp, TimestampWidth::Bits32) as u32,
+        Item::Egress32 => time(hop.egress_timestamp, TimestampWidth::Bits32) as u32,
+        Item::L2PortsShort => pair(short(hop.l2_ingress_port), short(hop.l2_egress_port)),
+        Item::TxUtilisation => hop.tx_utilisation.unwrap_or(u32::MAX),
+        Item::Buffer => id_and_value(hop.buffer_id, hop.buffer_occupancy),
+        Item::Drop => {
+            let reason = u32::from(metadata.drop_reason.unwrap_or(u8::MAX));
+            u32::from(hop.queue_id.unwrap_or(u8::MAX)) << 24 | reason << 16
+        }
+        Item::Complement | Item::Reserved => u32::MAX,
+        Item::Ingress64 => {
+            return out.extend(time(hop.ingress_timestamp, TimestampWidth::Bits64).to_be_bytes());
+        }
+        Item::Egress64 => {
+            return out.extend(time(hop.egress_timestamp, TimestampWidth::Bits64).to_be_bytes());
+        }
+        Item::L2Ports => {
+            out.extend(hop.l2_ingress_port.unwrap_or(u32::MAX).to_be_bytes());
+            hop.l2_egress_port.unwrap_or(u32::MAX)
+        }
+        Item::Lab => {
+            let ingress = time(hop.ingress_timestamp, TimestampWidth::Bits48) << 16;
+            let egress = time(hop.egress_timestamp, TimestampWidth::Bits48) << 16;
+            let port = u64::from(hop.ingress_port.unwrap_or(u16::MAX));
+            out.extend(ingress.to_be_bytes());
+            out.extend((egress | port).to_be_bytes());
+            // The bottom-of-stack bit is set by the encoder of the stack.
+            u32::from(hop.egress_port.unwrap_or(u16::MAX)) << 16
+        }
+    };
+    out.extend(word.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LAB, V0, V1, V2, words};
+
+    #[test]
+    fn sizes_follow_the_versions() {
+        assert_eq!(words(&V2, 0xffff), 16 + 3);
+        assert_eq!(words(&V1, 0xff00), 9);
+        assert_eq!(words(&V1, 0xcc00), 4);
+        assert_eq!(words(&V0, 0xff00), 8);
+        assert_eq!(words(&LAB, 0x8000), 5);
+    }
+}
