@@ -21,7 +21,7 @@ pub struct Latency {
 pub enum Question {
     /// Predict what each path through the program costs
     Predict(Predict),
-    /// Show the features that predictions are computed from: parser paths, tables, dependencies, stages
+    /// Show the features that predictions use: parser paths, tables, dependencies, stages
     Explain(Explain),
     /// List the models that ship, or print one as JSON
     Models(Models),

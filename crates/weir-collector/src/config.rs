@@ -1,0 +1,76 @@
+//! What a collector is configured by.
+
+use crate::watch::Limits;
+use weir_int::report::Decoder;
+
+/// Whether clocks of nodes are taken as equal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// Offsets are estimated from links with traffic in both directions, and removed where they
+    /// exceed their uncertainty. Other clocks are taken as equal.
+    #[default]
+    Estimated,
+    /// All clocks are taken as equal.
+    Trusted,
+}
+
+/// Limits of watched quantities; `None`: it is not watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// End-to-end latency of a flow, ns.
+    pub flow_latency: Option<Limits>,
+    /// Latency of a hop, ns.
+    pub hop_latency: Option<Limits>,
+    /// Occupancy of a queue, in the node's unit.
+    pub queue_occupancy: Option<Limits>,
+    /// Utilisation of a port, in the node's unit.
+    pub tx_utilisation: Option<Limits>,
+    /// A watched quantity without an event for this time gets one, ns.
+    pub keepalive: Option<u64>,
+}
+
+/// Configuration of a [`Collector`](crate::Collector).
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How datagrams are read.
+    pub decoder: Decoder,
+    /// Whether clocks are taken as equal.
+    pub clocks: Clocks,
+    /// ns per unit of timestamps: 1, or 1000 for nodes that count µs.
+    pub timestamp_ns: u32,
+    /// ns per unit of hop latencies.
+    pub latency_ns: u32,
+    /// What is watched.
+    pub watched: Watched,
+    /// The most flows at a time; when there are more, one without recent reports makes room. Each
+    /// takes about 350 bytes.
+    pub max_flows: usize,
+    /// The most paths at a time.
+    pub max_paths: usize,
+    /// The most egress ports at a time.
+    pub max_ports: usize,
+    /// The most links at a time.
+    pub max_links: usize,
+    /// The most exporters.
+    pub max_exporters: usize,
+    /// The most events, and the most flows that made room for others, of an interval.
+    pub max_events: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            decoder: Decoder::default(),
+            clocks: Clocks::default(),
+            timestamp_ns: 1,
+            latency_ns: 1,
+            watched: Watched::default(),
+            max_flows: 262_144,
+            max_paths: 16_384,
+            max_ports: 16_384,
+            max_links: 16_384,
+            max_exporters: 4_096,
+            max_events: 65_536,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! From the hops of a report to values of ports, queues, links, paths and the flow.
+
+use crate::Collector;
+use crate::config::Watched;
+use crate::event::{Events, Quantity, Subject, What};
+use crate::flow::FlowAt;
+use crate::interval::Unused;
+use crate::network::{PortState, QueueState};
+use crate::path::{Path, PathHop, PortKey};
+use crate::watch::{Crossing, Limits, Watch};
+use weir_int::FlowKey;
+use weir_int::report::Report;
+use weir_int::{Hop, Timestamp};
+
+/// A queue that is above its limit for less than this has had a microburst, ns.
+const MICROBURST: u64 = 1_000_000_000;
+
+/// Whether hops are those of a path.
+pub(crate) fn is_path(path: &Path, hops: &[Hop]) -> bool {
+    path.0.len() == hops.len() && path.0.iter().zip(hops).all(|(known, hop)| *known == PathHop::of(hop))
+}
+
+/// The time from one timestamp to another in units of the clock, as a signed number: it may be
+/// negative between different clocks. `None` if their widths differ.
+fn difference(later: Timestamp, earlier: Timestamp) -> Option<i64> {
+    let forth = later.since(earlier)?;
+    let shift = u64::BITS - later.width.bits();
+    // The sign of a number of this width.
+    Some(((forth << shift) as i64) >> shift)
+}
+
+/// A time in ns, from units of `unit` ns.
+fn in_ns(value: i64, unit: u32) -> i64 {
+    value.saturating_mul(i64::from(unit))
+}
+
+/// What is watched, and where events go.
+struct Watcher<'a> {
+    now: u64,
+    watched: &'a Watched,
+    events: &'a mut Events,
+}
+
+impl Watcher<'_> {
+    fn look(
+        &mut self,
+        watch: &mut Watch,
+        limits: Option<Limits>,
+        quantity: Quantity,
+        value: u64,
+        subject: impl Fn() -> Subject,
+    ) -> Option<Crossing> {
+        let limits = limits?;
+        let crossing = watch.observe(&limits, self.watched.keepalive, self.now, value)?;
+        let what = match crossing {
+            Crossing::Rose => What::Above {
+                quantity,
+                value,
+                limit: limits.rise,
+            },
+            Crossing::Fell { since, peak, .. } => What::Below {
+                quantity,
+                value,
+                duration: self.now.saturating_sub(since),
+                peak,
+            },
+            Crossing::Moved { from } => What::Changed { quantity, value, from },
+            Crossing::Alive => What::Alive { quantity, value },
+        };
+        self.events.push(self.now, subject(), what);
+        Some(crossing)
+    }
+
+    fn queue(&mut self, queue: &mut QueueState, port: PortKey, occupancy: u64, flow: Option<FlowKey>) {
+        let id = queue.id;
+        let subject = || Subject::Queue { port, queue: id };
+        let peak = queue.watch.peak();
+        let limits = self.watched.queue_occupancy;
+        let quantity = Quantity::QueueOccupancy;
+        let crossing = self.look(&mut queue.watch, limits, quantity, occupancy, subject);
+        if queue.watch.is_above() && (crossing == Some(Crossing::Rose) || occupancy > peak) {
+            queue.peak_flow = flow;
+        }
+        let Some(Crossing::Fell { since, peak, values }) = crossing else {
+            return;
+        };
+        let duration = self.now.saturating_sub(since);
+        if duration < MICROBURST {
+            let what = What::Microburst {
+                duration,
+                peak,
+                reports: values,
+                flow: queue.peak_flow.take(),
+            };
+            self.events.push(self.now, subject(), what);
+        }
+    }
+
+    fn port(&mut self, port: &mut PortState, hop: &Hop, latency: Option<u64>, flow: Option<FlowKey>) {
+        let key = port.key;
+        let subject = || Subject::Port { port: key };
+        if let Some(latency) = latency {
+            port.latency.record(latency);
+            let limits = self.watched.hop_latency;
+            self.look(&mut port.latency_watch, limits, Quantity::HopLatency, latency, subject);
+        }
+        if let Some(utilisation) = hop.tx_utilisation.map(u64::from) {
+            port.tx_utilisation.record(utilisation);
+            let limits = self.watched.tx_utilisation;
+            self.look(
+                &mut port.tx_watch,
+                limits,
+                Quantity::TxUtilisation,
+                utilisation,
+                subject,
+            );
+        }
+        if let Some(occupancy) = hop.buffer_occupancy {
+            port.buffer_occupancy.record(occupancy.into());
+        }
+        if let Some(occupancy) = hop.queue_occupancy.map(u64::from) {
+            let queue = port.queue(hop.queue_id.unwrap_or(0));
+            queue.occupancy.record(occupancy);
+            self.queue(queue, key, occupancy, flow);
+        }
+    }
+}
+
+impl Collector {
+    /// Records what hops say of ports, queues and the links between them.
+    pub(crate) fn measure_hops(&mut self, now: u64, segment: u32, hops: &[Hop], flow: Option<FlowKey>) {
+        let mut watcher = Watcher {
+            now,
+            watched: &self.config.watched,
+            events: &mut self.events,
+        };
+        let Some(state) = self.network.paths.get(segment) else {
+            return;
+        };
+        for (hop, port) in hops.iter().zip(&state.ports) {
+            let latency = hop_latency(hop, self.config.timestamp_ns, self.config.latency_ns);
+            if let Some(port) = self.network.ports.get_mut(*port) {
+                watcher.port(port, hop, latency, flow);
+            }
+        }
+        for (pair, link) in hops.windows(2).zip(&state.links) {
+            let Some(times) = pair[0].egress_timestamp.zip(pair[1].ingress_timestamp) else {
+                continue;
+            };
+            match (difference(times.1, times.0), self.network.links.get_mut(*link)) {
+                (Some(value), Some(link)) => link.record(in_ns(value, self.config.timestamp_ns)),
+                (None, _) => self.totals.unused(Unused::TimestampWidths),
+                (_, None) => {}
+            }
+        }
+    }
+
+    /// Records the latency of a path; it may be negative where clocks differ.
+    pub(crate) fn measure_path(&mut self, path: u32, hops: &[Hop]) -> Option<i64> {
+        let (timestamp_ns, latency_ns) = (self.config.timestamp_ns, self.config.latency_ns);
+        let state = self.network.paths.get_mut(path)?;
+        let (first, last) = (hops.first()?, hops.last()?);
+        let begin = first.ingress_timestamp.or(first.egress_timestamp);
+        let end = last.egress_timestamp.or(last.ingress_timestamp);
+        let transit = match begin.zip(end) {
+            Some((begin, end)) if hops.len() > 1 => match difference(end, begin) {
+                Some(value) => {
+                    state.has_links = true;
+                    Some(in_ns(value, timestamp_ns).saturating_sub(state.correction.offset))
+                }
+                None => {
+                    self.totals.unused(Unused::TimestampWidths);
+                    None
+                }
+            },
+            Some(_) | None => {
+                let all = hops.iter().map(|hop| hop_latency(hop, timestamp_ns, latency_ns));
+                let sum = all.sum::<Option<u64>>();
+                sum.and_then(|sum| i64::try_from(sum).ok())
+            }
+        };
+        match transit.map(u64::try_from) {
+            Some(Ok(latency)) => state.latency.record(latency),
+            Some(Err(_)) => {
+                state.negative += 1;
+                self.totals.unused(Unused::NegativeLatency);
+            }
+            None => {}
+        }
+        transit
+    }
+
+    /// Records what a report says of its flow.
+    pub(crate) fn update_flow(
+        &mut self,
+        now: u64,
+        at: FlowAt,
+        report: &Report<'_>,
+        path: Option<u32>,
+        transit: Option<i64>,
+    ) {
+        let state = path.and_then(|path| self.network.paths.get_mut(path));
+        let epoch = state.map_or(0, |state| {
+            state.reports += 1;
+            state.correction.epoch
+        });
+        let Some(flow) = self.flows.at(at) else {
+            return;
+        };
+        flow.last_seen = now;
+        flow.is_changed = true;
+        flow.interval.reports += 1;
+        flow.interval.dropped += u64::from(report.flags.dropped);
+        flow.interval.congested += u64::from(report.flags.congested_queue);
+        if path.is_some() {
+            flow.path = path;
+        }
+        let Some(transit) = transit else {
+            return;
+        };
+        flow.recalibrate(epoch);
+        flow.transit(transit);
+        let Ok(latency) = u64::try_from(transit) else {
+            return;
+        };
+        flow.interval.latency.record(latency);
+        let limits = self.config.watched.flow_latency;
+        let mut watcher = Watcher {
+            now,
+            watched: &self.config.watched,
+            events: &mut self.events,
+        };
+        let key = flow.key;
+        let subject = || Subject::Flow { flow: key };
+        watcher.look(&mut flow.watch, limits, Quantity::FlowLatency, latency, subject);
+    }
+}
+
+/// The time that a packet spent in a node, ns.
+fn hop_latency(hop: &Hop, timestamp_ns: u32, latency_ns: u32) -> Option<u64> {
+    if let Some(latency) = hop.latency {
+        return Some(u64::from(latency) * u64::from(latency_ns));
+    }
+    let (ingress, egress) = hop.ingress_timestamp.zip(hop.egress_timestamp)?;
+    let time = difference(egress, ingress)?;
+    u64::try_from(in_ns(time, timestamp_ns)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+    use weir_int::{Timestamp, TimestampWidth};
+
+    #[test]
+    fn differences_are_signed_at_every_width() {
+        for width in [TimestampWidth::Bits32, TimestampWidth::Bits48, TimestampWidth::Bits64] {
+            let at = |value: u64| Timestamp {
+                value: value & width.mask(),
+                width,
+            };
+            assert_eq!(difference(at(5), at(2)), Some(3));
+            assert_eq!(difference(at(2), at(5)), Some(-3));
+            assert_eq!(difference(at(2), at(u64::MAX - 1)), Some(4));
+        }
+    }
+}

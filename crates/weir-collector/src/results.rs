@@ -1,0 +1,81 @@
+//! From the state of a collector to the results of an interval.
+
+use crate::flow::{Flow, FlowInterval};
+use crate::interval::{FlowSummary, Interval, LinkSummary, PathSummary, PortSummary};
+use crate::network::{Network, PortState};
+use std::mem::take;
+
+/// What an interval brought of a flow. The next one begins.
+pub(crate) fn flow(flow: &mut Flow, network: &Network) -> FlowSummary {
+    let interval = take(&mut flow.interval);
+    flow.is_changed = false;
+    let FlowInterval {
+        reports,
+        dropped,
+        congested,
+        path_changes,
+        latency,
+    } = interval;
+    let sequence = flow.sequence.as_mut().map(|sequence| {
+        let counts = sequence.numbers.counts();
+        counts.since(std::mem::replace(&mut sequence.counted, counts))
+    });
+    FlowSummary {
+        key: flow.key,
+        path: flow.path.and_then(|at| network.paths.get(at)).map(|p| p.path.clone()),
+        first_seen: flow.first_seen,
+        last_seen: flow.last_seen,
+        reports,
+        dropped,
+        congested,
+        path_changes,
+        latency,
+        jitter: flow.jitter.into(),
+        sequence,
+    }
+}
+
+/// What an interval brought of ports, links and paths. The next one begins.
+pub(crate) fn network(network: &mut Network) -> Interval {
+    let mut interval = Interval::default();
+    for port in &mut network.ports.list {
+        let summary = port_summary(port);
+        if summary != PortSummary::default() {
+            interval.ports.insert(port.key, summary);
+        }
+    }
+    for link in &mut network.links.list {
+        let summary = LinkSummary {
+            latency: take(&mut link.latency),
+            clock_offset: link.correction.offset,
+            negative: take(&mut link.negative),
+        };
+        link.minima = [None, link.minima[0]];
+        if summary.negative > 0 || !summary.latency.is_empty() {
+            interval.links.insert(link.key, summary);
+        }
+    }
+    for path in &mut network.paths.list {
+        let summary = PathSummary {
+            reports: take(&mut path.reports),
+            latency: take(&mut path.latency),
+            has_links: path.has_links,
+            clock_offset: path.correction.offset,
+            negative: take(&mut path.negative),
+        };
+        if summary.reports > 0 {
+            interval.paths.insert(path.path.clone(), summary);
+        }
+    }
+    interval
+}
+
+fn port_summary(port: &mut PortState) -> PortSummary {
+    let queues = port.queues.iter_mut().filter(|queue| !queue.occupancy.is_empty());
+    PortSummary {
+        latency: take(&mut port.latency),
+        tx_utilisation: take(&mut port.tx_utilisation),
+        buffer_occupancy: take(&mut port.buffer_occupancy),
+        queues: queues.map(|queue| (queue.id, take(&mut queue.occupancy))).collect(),
+    }
+}
