@@ -15,12 +15,6 @@ pub struct Hops<'a> {
 }
 
 impl<'a> Hops<'a> {
-    pub(super) const EMPTY: Hops<'static> = Hops {
-        stack: Stack::EMPTY,
-        own: None,
-        is_merged: false,
-    };
-
     #[inline]
     pub(super) fn new(stack: Stack<'a>, own: Option<Hop>) -> Self {
         let newest = own.and_then(|_| stack.get(0)).and_then(|view| view.hop().node_id);
