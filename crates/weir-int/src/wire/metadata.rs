@@ -242,13 +242,32 @@ pub(crate) struct Metadata {
 pub(crate) fn decode(format: Format, bitmap: u16, bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) {
     // An item that is truncated ends the decoding.
     let _ = match format {
-        // The compiler unrolls the items of a constant table.
-        Format::V2 => decode_constant::<V2Items>(bitmap, bytes, hop, drop_reason),
         Format::ReportV2 => decode_constant::<ReportV2Items>(bitmap, bytes, hop, drop_reason),
-        Format::V1 { .. } | Format::V0 { .. } | Format::Lab | Format::ReportV1 | Format::ReportV0_5 => {
+        Format::V2 | Format::V1 { .. } | Format::V0 { .. } | Format::Lab | Format::ReportV1 | Format::ReportV0_5 => {
             decode_any(format, bitmap, bytes, hop, drop_reason)
         }
     };
+}
+
+/// Decodes the record of a hop.
+///
+/// Inlined for INT 2.x, so that values that the caller does not use cost nothing and a hop is not
+/// written to memory.
+#[inline(always)]
+pub(crate) fn decode_hop(format: Format, bitmap: u16, bytes: &[u8]) -> Hop {
+    if format == Format::V2 {
+        let mut hop = Hop::default();
+        let _ = decode_constant::<V2Items>(bitmap, bytes, &mut hop, &mut None);
+        return hop;
+    }
+    decode_other_hop(format, bitmap, bytes)
+}
+
+#[inline(never)]
+fn decode_other_hop(format: Format, bitmap: u16, bytes: &[u8]) -> Hop {
+    let mut hop = Hop::default();
+    let _ = decode_any(format, bitmap, bytes, &mut hop, &mut None);
+    hop
 }
 
 fn decode_any(
@@ -276,7 +295,8 @@ impl Items for ReportV2Items {
     const TABLE: Table = REPORT_V2;
 }
 
-#[inline]
+/// The compiler unrolls the items of a constant table.
+#[inline(always)]
 fn decode_constant<I: Items>(bitmap: u16, mut bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) -> Option<()> {
     macro_rules! bits {
         ($($bit:literal)*) => {
@@ -293,14 +313,14 @@ fn decode_constant<I: Items>(bitmap: u16, mut bytes: &[u8], hop: &mut Hop, drop_
     Some(())
 }
 
-#[inline]
+#[inline(always)]
 fn word(rest: &mut &[u8]) -> Option<u32> {
     let (word, tail) = rest.split_first_chunk()?;
     *rest = tail;
     Some(u32::from_be_bytes(*word))
 }
 
-#[inline]
+#[inline(always)]
 fn double(rest: &mut &[u8]) -> Option<u64> {
     let (double, tail) = rest.split_first_chunk()?;
     *rest = tail;
@@ -308,27 +328,27 @@ fn double(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// A value, unless all bits of its width are set.
-#[inline]
+#[inline(always)]
 fn known(value: u32) -> Option<u32> {
     (value != u32::MAX).then_some(value)
 }
 
 /// Two values of 16 bits, each `None` if all its bits are set.
-#[inline]
+#[inline(always)]
 fn halves(word: u32) -> (Option<u16>, Option<u16>) {
     let half = |value: u16| (value != u16::MAX).then_some(value);
     (half((word >> 16) as u16), half(word as u16))
 }
 
 /// An id of 8 bits and an occupancy of 24. Id 255 is one, unless the whole word has all bits set.
-#[inline]
+#[inline(always)]
 fn occupancy(word: u32) -> (Option<u8>, Option<u32>) {
     let id = (word != u32::MAX).then_some((word >> 24) as u8);
     let value = word & 0xff_ffff;
     (id, (value != 0xff_ffff).then_some(value))
 }
 
-#[inline]
+#[inline(always)]
 fn timestamp(value: u64, width: TimestampWidth) -> Option<Timestamp> {
     (value != width.mask()).then_some(Timestamp { value, width })
 }

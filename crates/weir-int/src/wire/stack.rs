@@ -194,13 +194,10 @@ pub struct HopView<'a> {
 impl<'a> HopView<'a> {
     /// The values of the record.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn hop(self) -> Hop {
         // The complement is not part of a hop and may be behind domain-specific metadata.
-        let bitmap = self.layout.bitmap & !COMPLEMENT;
-        let mut hop = Hop::default();
-        metadata::decode(self.layout.format, bitmap, self.bytes, &mut hop, &mut None);
-        hop
+        metadata::decode_hop(self.layout.format, self.layout.bitmap & !COMPLEMENT, self.bytes)
     }
 
     /// The domain-specific metadata; that of a source has its source-only part at the end.
