@@ -48,9 +48,9 @@
 //! let decoder = Decoder { detection, ..Decoder::default() };
 //! for report in decoder.decode(&datagram) {
 //!     let report = report?;
-//!     assert_eq!(report.flow.unwrap().to_string(), "udp 10.0.0.1:4000 -> 10.0.0.2:53");
-//!     assert_eq!(report.length.ip, 1500);
-//!     let hops: Vec<Hop> = report.hops.iter().collect();
+//!     assert_eq!(report.flow().unwrap().to_string(), "udp 10.0.0.1:4000 -> 10.0.0.2:53");
+//!     assert_eq!(report.packet.length_without_int(), 1500);
+//!     let hops: Vec<Hop> = report.hops().iter().collect();
 //!     assert_eq!(hops, [Hop { node_id: Some(81), ..hop }]);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

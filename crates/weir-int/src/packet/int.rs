@@ -4,7 +4,8 @@ use super::detection::{Detection, VersionZero};
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
 use crate::wire::{
-    MdHeader, MxHeader, NextProtocol, OldShim, Shim, ShimType, Stack, Tail, V0Header, V0Layout, V1Header, lab,
+    HopLayout, MdHeader, MxHeader, NextProtocol, OldShim, Shim, ShimType, Stack, Tail, V0Header, V0Layout, V1Header,
+    lab,
 };
 
 /// The INT header of a packet.
@@ -70,8 +71,17 @@ pub struct IntView<'a> {
     /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP header,
     /// shim, header, stack, tail.
     pub bytes: u32,
-    /// What the packet had in place of INT.
-    pub(super) original: Original,
+}
+
+impl<'a> IntView<'a> {
+    const fn without_stack(header: IntHeader, bytes: u32, source_metadata: &'a [u8]) -> Self {
+        IntView {
+            header,
+            stack: Stack::EMPTY,
+            source_metadata,
+            bytes,
+        }
+    }
 }
 
 /// What INT has replaced in a packet's headers.
@@ -99,13 +109,15 @@ pub(super) enum Signal {
 const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
-/// Reads INT. Headers have to be complete; the stack may be truncated. The reader continues behind it.
+/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may be
+/// truncated. The reader continues behind INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
     signal: Signal,
     detection: &Detection,
-) -> Result<IntView<'a>, WireError> {
+    view: &mut Option<IntView<'a>>,
+) -> Result<Original, WireError> {
     let marker = if signal == Signal::ProbeMarker {
         PROBE_MARKER_BYTES
     } else {
@@ -114,61 +126,74 @@ pub(super) fn read<'a>(
     reader.take(marker, "INT probe marker")?;
     // The type has 8 bits before INT 2.0, of which 4 are 0; it has 4 bits since.
     let is_old = reader.rest().first().is_some_and(|first| first >> 4 == 0);
-    let mut view = if is_old && signal != Signal::Lab {
-        read_old(reader, signal, detection)?
-    } else {
-        read_v2(reader, signal)?
-    };
-    view.bytes += marker as u32;
-    Ok(view)
+    if !is_old || signal == Signal::Lab {
+        return read_v2(reader, signal, marker as u32, view);
+    }
+    let (mut int, original) = read_old(reader, signal, detection)?;
+    int.bytes += marker as u32;
+    *view = Some(int);
+    Ok(original)
 }
 
-fn read_v2<'a>(reader: &mut Reader<'a>, signal: Signal) -> Result<IntView<'a>, WireError> {
+#[inline]
+fn read_v2<'a>(
+    reader: &mut Reader<'a>,
+    signal: Signal,
+    marker: u32,
+    view: &mut Option<IntView<'a>>,
+) -> Result<Original, WireError> {
     let start = reader.offset();
     let shim = Shim::read(reader)?;
     let length = usize::from(shim.length) * 4;
-    let original = match shim.next {
-        NextProtocol::Unchanged { .. } => Original::Unchanged,
-        NextProtocol::DestinationPort { port } => Original::DestinationPort(port),
-        NextProtocol::Inserted { protocol } => Original::Inserted(protocol),
+    let (original, inserted) = match shim.next {
+        NextProtocol::Unchanged { .. } => (Original::Unchanged, 0),
+        NextProtocol::DestinationPort { port } => (Original::DestinationPort(port), 0),
+        NextProtocol::Inserted { protocol } => (Original::Inserted(protocol), UDP_BYTES),
     };
-    let inserted = if matches!(original, Original::Inserted(_)) {
-        UDP_BYTES
-    } else {
-        0
-    };
-    let mut view = IntView {
-        header: IntHeader::Destination,
-        stack: Stack::EMPTY,
-        source_metadata: &[],
-        bytes: (Shim::BYTES + length) as u32 + inserted,
-        original,
-    };
+    let bytes = marker + (Shim::BYTES + length) as u32 + inserted;
     let mut body = reader.take_up_to(length);
     match shim.kind {
-        ShimType::Destination => {}
-        ShimType::Md => {
-            let rest = covers(length, MdHeader::BYTES, start)?;
-            let at = body.offset();
-            let header = MdHeader::read(&mut body)?;
-            let offset = body.offset();
-            if signal == Signal::Lab {
-                view.header = IntHeader::Lab(header);
-                view.stack = Stack::new(crate::wire::HopLayout::lab(), body.rest(), rest, false, offset)?;
-                lab::check_bottom(&view.stack, offset)?;
-            } else {
-                let source_only = header.domain.instructions != 0;
-                view.header = IntHeader::Md(header);
-                view.stack = Stack::new(header.layout(at)?, body.rest(), rest, source_only, offset)?;
-            }
-        }
+        ShimType::Destination => *view = Some(IntView::without_stack(IntHeader::Destination, bytes, &[])),
+        ShimType::Md => read_md(&mut body, signal, length, start, bytes, view)?,
         ShimType::Mx => {
             covers(length, MxHeader::BYTES, start)?;
-            view.header = IntHeader::Mx(MxHeader::read(&mut body)?);
-            view.source_metadata = body.rest();
+            let header = IntHeader::Mx(MxHeader::read(&mut body)?);
+            *view = Some(IntView::without_stack(header, bytes, body.rest()));
         }
     }
-    Ok(view)
+    Ok(original)
+}
+
+#[inline]
+fn read_md<'a>(
+    body: &mut Reader<'a>,
+    signal: Signal,
+    length: usize,
+    shim_offset: usize,
+    bytes: u32,
+    view: &mut Option<IntView<'a>>,
+) -> Result<(), WireError> {
+    let stack_length = covers(length, MdHeader::BYTES, shim_offset)?;
+    let at = body.offset();
+    let header = MdHeader::read(body)?;
+    let offset = body.offset();
+    let (header, stack) = if signal == Signal::Lab {
+        let stack = Stack::new(HopLayout::lab(), body.rest(), stack_length, false, offset)?;
+        lab::check_bottom(&stack, offset)?;
+        (IntHeader::Lab(header), stack)
+    } else {
+        let source_only = header.domain.instructions != 0;
+        let layout = header.layout(at)?;
+        let stack = Stack::new(layout, body.rest(), stack_length, source_only, offset)?;
+        (IntHeader::Md(header), stack)
+    };
+    *view = Some(IntView {
+        header,
+        stack,
+        source_metadata: &[],
+        bytes,
+    });
+    Ok(())
 }
 
 /// The bytes that are left of a shim's length behind fixed headers.
@@ -180,20 +205,19 @@ fn covers(length: usize, fixed: usize, shim_offset: usize) -> Result<usize, Wire
     })
 }
 
-fn read_old<'a>(reader: &mut Reader<'a>, signal: Signal, detection: &Detection) -> Result<IntView<'a>, WireError> {
+fn read_old<'a>(
+    reader: &mut Reader<'a>,
+    signal: Signal,
+    detection: &Detection,
+) -> Result<(IntView<'a>, Original), WireError> {
     let start = reader.offset();
     let shim = OldShim::read(reader)?;
     let total = usize::from(shim.length) * 4;
     let rest = covers_old(total, OldShim::BYTES, start)?;
     let mut body = reader.take_up_to(rest);
     if shim.kind == ShimType::Destination {
-        return Ok(IntView {
-            header: IntHeader::Destination,
-            stack: Stack::EMPTY,
-            source_metadata: &[],
-            bytes: total as u32,
-            original: Original::Unchanged,
-        });
+        let view = IntView::without_stack(IntHeader::Destination, total as u32, &[]);
+        return Ok((view, Original::Unchanged));
     }
     let version = body.rest().first().map_or(0, |first| first >> 4);
     match (version, detection.version_zero) {
@@ -224,18 +248,18 @@ fn read_v1<'a>(
     total: usize,
     start: usize,
     detection: &Detection,
-) -> Result<IntView<'a>, WireError> {
+) -> Result<(IntView<'a>, Original), WireError> {
     let length = covers_old(total, OldShim::BYTES + V1Header::BYTES, start)?;
     let at = body.offset();
     let header = V1Header::read_any_version(body)?;
     let layout = header.layout(detection.v1_profile, at)?;
-    Ok(IntView {
+    let view = IntView {
         header: IntHeader::V1(header),
         stack: Stack::new(layout, body.rest(), length, false, body.offset())?,
         source_metadata: &[],
         bytes: total as u32,
-        original: Original::Unchanged,
-    })
+    };
+    Ok((view, Original::Unchanged))
 }
 
 fn read_v0<'a>(
@@ -245,7 +269,7 @@ fn read_v0<'a>(
     layout: V0Layout,
     signal: Signal,
     detection: &Detection,
-) -> Result<IntView<'a>, WireError> {
+) -> Result<(IntView<'a>, Original), WireError> {
     let length = covers_old(total, OldShim::BYTES + V0Header::BYTES + Tail::BYTES, start)?;
     let at = body.offset();
     let header = V0Header::read(body, layout)?;
@@ -256,13 +280,13 @@ fn read_v0<'a>(
         // The port is the packet's own, and some sources write another one into the tail of TCP.
         (Signal::Lab | Signal::ProbeMarker | Signal::Dscp, _) => Original::Unchanged,
     };
-    Ok(IntView {
+    let view = IntView {
         header: IntHeader::V0(header),
         stack,
         source_metadata: &[],
         bytes: total as u32,
-        original,
-    })
+    };
+    Ok((view, original))
 }
 
 /// The stack of INT 0.x: the number of hops is given, not the words of each.
@@ -295,7 +319,7 @@ fn v0_stack<'a>(
         header.instructions
     };
     let words = (per_hop / 4) as u8;
-    let layout = crate::wire::HopLayout::v0(instructions, words).ok_or_else(|| {
+    let layout = HopLayout::v0(instructions, words).ok_or_else(|| {
         let expected = Expected::OneOf("the words of the instruction bitmap");
         let field = "INT 0.x words per hop";
         WireError::new(Reason::HopLength, field, header_offset + 4, expected, words.into())

@@ -39,51 +39,38 @@ impl<'a> PacketView<'a> {
     /// A view of a frame that begins with its Ethernet header.
     #[must_use]
     pub fn ethernet(bytes: &'a [u8], detection: &Detection) -> Self {
-        Self::ethernet_at(Reader::new(bytes), Some(detection))
+        let mut view = Self::default();
+        view.read(Reader::new(bytes), FirstHeader::Ethernet, Some(detection));
+        view
     }
 
     /// A view of a packet that begins with its IPv4 header.
     #[must_use]
     pub fn ipv4(bytes: &'a [u8], detection: &Detection) -> Self {
-        Self::ipv4_at(Reader::new(bytes), Some(detection))
+        let mut view = Self::default();
+        view.read(Reader::new(bytes), FirstHeader::Ipv4, Some(detection));
+        view
     }
 
     /// A view of a packet that begins with its IPv6 header.
     #[must_use]
     pub fn ipv6(bytes: &'a [u8], detection: &Detection) -> Self {
-        Self::ipv6_at(Reader::new(bytes), Some(detection))
-    }
-
-    /// Without a detection, INT is not searched.
-    pub(crate) fn ethernet_at(mut reader: Reader<'a>, detection: Option<&Detection>) -> Self {
         let mut view = Self::default();
-        match Link::read(&mut reader) {
-            Ok(link) => {
-                view.link = Some(link);
-                if let Some(ip) = link.ip() {
-                    view.read_ip(&mut reader, ip, detection);
-                }
-            }
-            Err(fault) => view.fault = Some(fault),
-        }
-        view.payload = reader.rest();
+        view.read(Reader::new(bytes), FirstHeader::Ipv6, Some(detection));
         view
     }
 
-    pub(crate) fn ipv4_at(reader: Reader<'a>, detection: Option<&Detection>) -> Self {
-        Self::ip_at(reader, Ip::V4, detection)
-    }
-
-    pub(crate) fn ipv6_at(reader: Reader<'a>, detection: Option<&Detection>) -> Self {
-        Self::ip_at(reader, Ip::V6, detection)
-    }
-
+    /// Fills an empty view in place: it is too large to be moved for each report. Without a
+    /// detection, INT is not searched.
     #[inline]
-    fn ip_at(mut reader: Reader<'a>, ip: Ip, detection: Option<&Detection>) -> Self {
-        let mut view = Self::default();
-        view.read_ip(&mut reader, ip, detection);
-        view.payload = reader.rest();
-        view
+    pub(crate) fn read(&mut self, mut reader: Reader<'a>, first: FirstHeader, detection: Option<&Detection>) {
+        let result = match first {
+            FirstHeader::Ethernet => self.read_link(&mut reader, detection),
+            FirstHeader::Ipv4 => self.read_ip(&mut reader, Ip::V4, detection),
+            FirstHeader::Ipv6 => self.read_ip(&mut reader, Ip::V6, detection),
+        };
+        self.fault = result.err();
+        self.payload = reader.rest();
     }
 
     /// The packet's bytes from its IP header by its length field, without INT. 0 if unknown.
@@ -93,18 +80,18 @@ impl<'a> PacketView<'a> {
         length.saturating_sub(self.int.map_or(0, |i| i.bytes))
     }
 
-    #[inline]
-    fn read_ip(&mut self, reader: &mut Reader<'a>, ip: Ip, detection: Option<&Detection>) {
-        match network::read(reader, ip) {
-            Ok((network, fault)) => {
-                self.network = Some(network);
-                self.fault = fault;
-                if fault.is_none() {
-                    self.fault = self.read_transport(reader, &network, detection).err();
-                }
-            }
-            Err(fault) => self.fault = Some(fault),
+    fn read_link(&mut self, reader: &mut Reader<'a>, detection: Option<&Detection>) -> Result<(), WireError> {
+        let link = self.link.insert(Link::read(reader)?);
+        match link.ip() {
+            Some(ip) => self.read_ip(reader, ip, detection),
+            None => Ok(()),
         }
+    }
+
+    #[inline]
+    fn read_ip(&mut self, reader: &mut Reader<'a>, ip: Ip, detection: Option<&Detection>) -> Result<(), WireError> {
+        let network = network::read(reader, ip, &mut self.network)?;
+        self.read_transport(reader, &network, detection)
     }
 
     #[inline]
@@ -142,9 +129,7 @@ impl<'a> PacketView<'a> {
         let Some(signal) = payload_signal(reader, protocol, signal, detection) else {
             return Ok(());
         };
-        let int = int::read(reader, signal, detection)?;
-        self.int = Some(int);
-        match int.original {
+        match int::read(reader, signal, detection, &mut self.int)? {
             Original::Unchanged => {}
             Original::Unknown => return Ok(()),
             Original::DestinationPort(port) => flow.destination_port = port,
@@ -162,6 +147,14 @@ impl<'a> PacketView<'a> {
         self.flow = Some(flow);
         Ok(())
     }
+}
+
+/// The header that begins a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstHeader {
+    Ethernet,
+    Ipv4,
+    Ipv6,
 }
 
 /// The signal in the headers up to the ports.

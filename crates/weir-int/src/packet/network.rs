@@ -76,14 +76,13 @@ pub struct Network {
     pub is_later_fragment: bool,
 }
 
-/// Reads an IP header. On success the reader is at the transport header, and ends with the packet.
-///
-/// If extension headers are truncated, the network layer is returned beside the error.
+/// Reads an IP header into `network`. On success the reader is at the transport header, and ends
+/// with the packet. If extension headers are truncated, `network` is set beside the error.
 #[inline]
-pub(super) fn read(reader: &mut Reader<'_>, ip: Ip) -> Result<(Network, Option<WireError>), WireError> {
+pub(super) fn read(reader: &mut Reader<'_>, ip: Ip, network: &mut Option<Network>) -> Result<Network, WireError> {
     match ip {
-        Ip::V4 => Ok((read_v4(reader)?, None)),
-        Ip::V6 => read_v6(reader),
+        Ip::V4 => read_v4(reader).inspect(|v4| *network = Some(*v4)),
+        Ip::V6 => read_v6(reader, network),
     }
 }
 
@@ -156,7 +155,7 @@ fn read_v4(reader: &mut Reader<'_>) -> Result<Network, WireError> {
     Ok(network)
 }
 
-fn read_v6(reader: &mut Reader<'_>) -> Result<(Network, Option<WireError>), WireError> {
+fn read_v6(reader: &mut Reader<'_>, place: &mut Option<Network>) -> Result<Network, WireError> {
     let start = reader.offset();
     let word = reader.u32("IPv6 header")?;
     check_version((word >> 28) as u8, 6, start)?;
@@ -164,19 +163,19 @@ fn read_v6(reader: &mut Reader<'_>) -> Result<(Network, Option<WireError>), Wire
     let source = Ipv6Addr::from(*reader.array("IPv6 source address")?);
     let destination = Ipv6Addr::from(*reader.array("IPv6 destination address")?);
     let payload = usize::from(u16::from_be_bytes([l0, l1]));
-    let mut network = Network {
+    let network = place.insert(Network {
         source: source.into(),
         destination: destination.into(),
         dscp: Uint::truncate(word >> 22),
         protocol: None,
         length: if payload == 0 { 0 } else { payload as u32 + 40 },
         is_later_fragment: false,
-    };
+    });
     if payload != 0 {
         *reader = reader.take_up_to(payload);
     }
-    let fault = read_extensions(reader, next, &mut network).err();
-    Ok((network, fault))
+    read_extensions(reader, next, network)?;
+    Ok(*network)
 }
 
 /// Skips extension headers; each has at least 8 bytes, so that their number is bounded.

@@ -1,12 +1,12 @@
 //! From datagrams to reports.
 
-use super::{Hops, PacketLength, Report, ReportKind, ReportVersion, Sequence};
+use super::{Report, ReportKind, ReportVersion, Sequence};
 use crate::error::{Expected, Reason, WireError};
 use crate::hop::{Hop, Timestamp, TimestampWidth};
-use crate::packet::{Detection, PacketView};
+use crate::packet::{Detection, FirstHeader};
 use crate::read::Reader;
 use crate::wire::report::v2::{GroupHeader, IndividualHeader, InnerType, MainPart, ReportType, TO_END, Tlv, TlvType};
-use crate::wire::report::{Flags, v0_5, v1};
+use crate::wire::report::{v0_5, v1};
 
 /// The version of datagrams.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,10 +57,14 @@ impl Decoder {
         match (first >> 4, first & 0xf) {
             (0, _) => Ok(ReportVersion::V0_5),
             (1, 4..) => Ok(ReportVersion::V1_0),
-            (1, _) => match self.read_v0_5(&mut Reader::new(datagram)) {
-                Ok(report) if report.flow.is_some() => Ok(ReportVersion::V0_5),
-                Ok(_) | Err(_) => Ok(ReportVersion::V1_0),
-            },
+            (1, _) => {
+                let mut report = Report::empty();
+                let result = self.read_v0_5(&mut Reader::new(datagram), &mut report);
+                match (result, report.packet.flow) {
+                    (Ok(()), Some(_)) => Ok(ReportVersion::V0_5),
+                    (Ok(()), None) | (Err(_), _) => Ok(ReportVersion::V1_0),
+                }
+            }
             (2, _) => Ok(ReportVersion::V2_0),
             (other, _) => {
                 let expected = Expected::AtMost(2);
@@ -70,151 +74,138 @@ impl Decoder {
         }
     }
 
-    /// Where INT is searched: nowhere unless the report is of a tracked flow.
-    #[inline]
-    fn detection(&self, flags: Flags) -> Option<&Detection> {
-        flags.tracked_flow.then_some(&self.detection)
-    }
-
-    fn read_v0_5<'a>(&self, reader: &mut Reader<'a>) -> Result<Report<'a>, WireError> {
+    fn read_v0_5<'a>(&self, reader: &mut Reader<'a>, report: &mut Report<'a>) -> Result<(), WireError> {
         let header = v0_5::FixedHeader::read(reader)?;
-        let (own, drop_reason) = match header.next {
-            v0_5::NextProtocol::Ethernet => (None, None),
+        report.version = ReportVersion::V0_5;
+        report.hw_id = header.hw_id.get() as u8;
+        report.sequence = Sequence {
+            value: header.sequence,
+            bits: 32,
+        };
+        report.flags = header.flags;
+        report.ingress_timestamp = known32(header.ingress_timestamp);
+        let own = match header.next {
+            v0_5::NextProtocol::Ethernet => None,
             v0_5::NextProtocol::Drop => {
                 let drop = v0_5::DropHeader::read(reader)?;
-                (Some(drop.hop), Some(drop.reason))
+                report.drop_reason = Some(drop.reason);
+                Some(drop.hop)
             }
-            v0_5::NextProtocol::Local => (Some(v0_5::LocalHeader::read(reader)?.hop), None),
+            v0_5::NextProtocol::Local => Some(v0_5::LocalHeader::read(reader)?.hop),
         };
-        let ingress_timestamp = known32(header.ingress_timestamp);
-        let own = own.map(|hop| Hop {
-            ingress_timestamp,
+        report.node_id = own.and_then(|o| o.node_id);
+        report.own = own.map(|hop| Hop {
+            ingress_timestamp: report.ingress_timestamp,
             ..hop
         });
-        let captured = reader.len();
-        let packet = PacketView::ethernet_at(*reader, self.detection(header.flags));
-        let report = Report {
-            version: ReportVersion::V0_5,
-            kind: ReportKind::Int,
-            node_id: own.and_then(|o| o.node_id),
-            hw_id: header.hw_id.get() as u8,
-            sequence: Sequence {
-                value: header.sequence,
-                bits: 32,
-            },
-            index: 0,
-            flags: header.flags,
-            drop_reason,
-            ingress_timestamp,
-            egress_timestamp: own.and_then(|o| o.egress_timestamp),
-            ..empty()
-        };
-        Ok(with_packet(report, &packet, captured, own))
+        self.read_packet(*reader, FirstHeader::Ethernet, report);
+        Ok(())
     }
 
-    fn read_v1<'a>(&self, reader: &mut Reader<'a>) -> Result<Report<'a>, WireError> {
+    fn read_v1<'a>(&self, reader: &mut Reader<'a>, report: &mut Report<'a>) -> Result<(), WireError> {
         let header = v1::Header::read_lenient(reader)?;
-        let captured = reader.len();
-        let detection = self.detection(header.flags);
-        let packet = match header.next {
-            v1::NextProtocol::Ethernet => PacketView::ethernet_at(*reader, detection),
-            v1::NextProtocol::Ipv4 => PacketView::ipv4_at(*reader, detection),
-            v1::NextProtocol::Ipv6 => PacketView::ipv6_at(*reader, detection),
+        report.version = ReportVersion::V1_0;
+        report.node_id = Some(header.node_id);
+        report.hw_id = header.hw_id.get() as u8;
+        report.sequence = Sequence {
+            value: header.sequence,
+            bits: 32,
         };
-        let ingress_timestamp = known32(header.ingress_timestamp);
+        report.flags = header.flags;
+        report.drop_reason = header.optional.drop_reason;
+        report.ingress_timestamp = known32(header.ingress_timestamp);
+        let first = match header.next {
+            v1::NextProtocol::Ethernet => FirstHeader::Ethernet,
+            v1::NextProtocol::Ipv4 => FirstHeader::Ipv4,
+            v1::NextProtocol::Ipv6 => FirstHeader::Ipv6,
+        };
+        self.read_packet(*reader, first, report);
         // The header always has node id and ingress timestamp. They are a hop of their own if the
         // report has more of the node, or nothing but them.
-        let has_own = header.optional.bits.get() != 0 || packet.int.is_none_or(|i| i.stack.is_empty());
-        let own = has_own.then_some(Hop {
-            node_id: Some(header.node_id),
-            ingress_timestamp,
-            ..header.optional.hop
-        });
-        let report = Report {
-            version: ReportVersion::V1_0,
-            kind: ReportKind::Int,
-            node_id: Some(header.node_id),
-            hw_id: header.hw_id.get() as u8,
-            sequence: Sequence {
-                value: header.sequence,
-                bits: 32,
-            },
-            index: 0,
-            flags: header.flags,
-            drop_reason: header.optional.drop_reason,
-            ingress_timestamp,
-            egress_timestamp: header.optional.hop.egress_timestamp,
-            ..empty()
-        };
-        Ok(with_packet(report, &packet, captured, own))
+        let has_stack = report.packet.int.as_ref().is_some_and(|i| !i.stack.is_empty());
+        if header.optional.bits.get() != 0 || !has_stack {
+            report.own = Some(Hop {
+                node_id: Some(header.node_id),
+                ingress_timestamp: report.ingress_timestamp,
+                ..header.optional.hop
+            });
+        }
+        Ok(())
     }
 
     /// Reads an individual report of 2.0; `reader` ends with it.
     #[inline]
     fn read_v2<'a>(
         &self,
-        group: &GroupHeader,
         header: &IndividualHeader,
         offset: usize,
-        index: u32,
         reader: &mut Reader<'a>,
-    ) -> Result<Report<'a>, WireError> {
-        let mut report = Report {
-            version: ReportVersion::V2_0,
-            node_id: Some(group.node_id),
-            hw_id: group.hw_id.get() as u8,
-            sequence: Sequence {
-                value: group.sequence.get(),
-                bits: 22,
-            },
-            index,
-            flags: header.flags,
-            ..empty()
-        };
+        report: &mut Report<'a>,
+    ) -> Result<(), WireError> {
         let report_type = header.report_type.map_err(|found| {
             let expected = Expected::OneOf("0 (inner only), 1 (INT) or 2 (IOAM)");
             WireError::new(Reason::ReportType, "RepType", offset, expected, found.into())
         })?;
-        let own = match report_type {
-            ReportType::InnerOnly => {
-                report.kind = ReportKind::InnerOnly;
-                None
-            }
-            ReportType::Int => read_main(&mut report, group, header, offset, reader)?,
+        match report_type {
+            ReportType::InnerOnly => report.kind = ReportKind::InnerOnly,
+            ReportType::Int => read_main(header, offset, reader, report)?,
             ReportType::Ioam => {
                 report.kind = ReportKind::Ioam;
-                return Ok(report);
+                return Ok(());
             }
-        };
+        }
         let inner_type = header.inner_type.map_err(|found| {
             let expected = Expected::OneOf("0 to 5");
             WireError::new(Reason::InnerType, "InType", offset, expected, found.into())
         })?;
-        let detection = self.detection(header.flags);
-        let captured = reader.len();
-        let packet = match inner_type {
-            InnerType::None | InnerType::Domain => PacketView::default(),
-            InnerType::Ethernet => PacketView::ethernet_at(*reader, detection),
-            InnerType::Ipv4 => PacketView::ipv4_at(*reader, detection),
-            InnerType::Ipv6 => PacketView::ipv6_at(*reader, detection),
-            InnerType::Tlv => {
-                let (packet, captured) = read_tlvs(reader, detection)?;
-                return Ok(with_packet(report, &packet, captured, own));
-            }
-        };
-        Ok(with_packet(report, &packet, captured, own))
+        match inner_type {
+            InnerType::None | InnerType::Domain => {}
+            InnerType::Ethernet => self.read_packet(*reader, FirstHeader::Ethernet, report),
+            InnerType::Ipv4 => self.read_packet(*reader, FirstHeader::Ipv4, report),
+            InnerType::Ipv6 => self.read_packet(*reader, FirstHeader::Ipv6, report),
+            InnerType::Tlv => self.read_tlvs(reader, report)?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_packet<'a>(&self, reader: Reader<'a>, first: FirstHeader, report: &mut Report<'a>) {
+        report.captured = reader.len() as u32;
+        // Without a tracked flow there is no INT (all versions say so).
+        let detection = report.flags.tracked_flow.then_some(&self.detection);
+        report.packet.read(reader, first, detection);
+    }
+
+    /// Reads the first packet among TLVs.
+    fn read_tlvs<'a>(&self, reader: &mut Reader<'a>, report: &mut Report<'a>) -> Result<(), WireError> {
+        while !reader.is_empty() {
+            let offset = reader.offset();
+            let tlv = Tlv::read(reader)?;
+            let kind = tlv.kind.map_err(|found| {
+                let expected = Expected::AtMost(3);
+                WireError::new(Reason::TlvType, "TLV type", offset, expected, found.into())
+            })?;
+            let first = match kind {
+                TlvType::Domain => continue,
+                TlvType::Ethernet => FirstHeader::Ethernet,
+                TlvType::Ipv4 => FirstHeader::Ipv4,
+                TlvType::Ipv6 => FirstHeader::Ipv6,
+            };
+            self.read_packet(tlv.data, first, report);
+            break;
+        }
+        Ok(())
     }
 }
 
-/// Reads the main part of RepType 1. The values of the reporting node are a hop if there are any.
+/// Reads the main part of RepType 1.
 #[inline]
 fn read_main<'a>(
-    report: &mut Report<'a>,
-    group: &GroupHeader,
     header: &IndividualHeader,
     offset: usize,
     reader: &mut Reader<'a>,
-) -> Result<Option<Hop>, WireError> {
+    report: &mut Report<'a>,
+) -> Result<(), WireError> {
     let main = MainPart::read(reader)?;
     let baseline = main.baseline_words();
     let domain_words = header.metadata_length.checked_sub(baseline);
@@ -238,37 +229,13 @@ fn read_main<'a>(
         .take(usize::from(domain_words) * 4, "domain-specific metadata")?
         .rest();
     report.domain_id = main.domain_id;
-    if main.metadata_bits == 0 {
-        return Ok(None);
+    if main.metadata_bits != 0 {
+        let own = report.own.insert(Hop::default());
+        main.decode_into(metadata.rest(), own, &mut report.drop_reason);
+        own.node_id = report.node_id;
+        report.ingress_timestamp = own.ingress_timestamp;
     }
-    let (hop, drop_reason) = main.decode(metadata.rest());
-    report.drop_reason = drop_reason;
-    report.ingress_timestamp = hop.ingress_timestamp;
-    report.egress_timestamp = hop.egress_timestamp;
-    Ok(Some(Hop {
-        node_id: Some(group.node_id),
-        ..hop
-    }))
-}
-
-/// The first packet among TLVs, and its captured bytes.
-fn read_tlvs<'a>(reader: &mut Reader<'a>, detection: Option<&Detection>) -> Result<(PacketView<'a>, usize), WireError> {
-    while !reader.is_empty() {
-        let offset = reader.offset();
-        let tlv = Tlv::read(reader)?;
-        let kind = tlv.kind.map_err(|found| {
-            let expected = Expected::AtMost(3);
-            WireError::new(Reason::TlvType, "TLV type", offset, expected, found.into())
-        })?;
-        let packet = match kind {
-            TlvType::Domain => continue,
-            TlvType::Ethernet => PacketView::ethernet_at(tlv.data, detection),
-            TlvType::Ipv4 => PacketView::ipv4_at(tlv.data, detection),
-            TlvType::Ipv6 => PacketView::ipv6_at(tlv.data, detection),
-        };
-        return Ok((packet, tlv.data.len()));
-    }
-    Ok((PacketView::default(), 0))
+    Ok(())
 }
 
 fn known32(value: u32) -> Option<Timestamp> {
@@ -276,46 +243,6 @@ fn known32(value: u32) -> Option<Timestamp> {
         value: value.into(),
         width: TimestampWidth::Bits32,
     })
-}
-
-/// A report of nothing, whose fields are replaced by those that a version has.
-#[inline]
-fn empty<'a>() -> Report<'a> {
-    Report {
-        version: ReportVersion::V2_0,
-        kind: ReportKind::Int,
-        node_id: None,
-        hw_id: 0,
-        sequence: Sequence { value: 0, bits: 32 },
-        index: 0,
-        flags: Flags::default(),
-        drop_reason: None,
-        flow: None,
-        length: PacketLength::default(),
-        ingress_timestamp: None,
-        egress_timestamp: None,
-        int: None,
-        domain_id: 0,
-        domain_metadata: &[],
-        hops: Hops::EMPTY,
-        packet_fault: None,
-    }
-}
-
-/// A report with what its packet says.
-#[inline]
-fn with_packet<'a>(mut report: Report<'a>, packet: &PacketView<'a>, captured: usize, own: Option<Hop>) -> Report<'a> {
-    report.flow = packet.flow;
-    report.length = PacketLength {
-        captured: captured as u32,
-        ip: packet.network.map_or(0, |n| n.length),
-        int: packet.int.map_or(0, |i| i.bytes),
-    };
-    report.int = packet.int.map(|i| i.header);
-    report.packet_fault = packet.fault;
-    let stack = packet.int.map_or(crate::wire::Stack::EMPTY, |i| i.stack);
-    report.hops = Hops::new(stack, own);
-    report
 }
 
 /// Where a datagram's decoding is.
@@ -336,23 +263,44 @@ pub struct Reports<'a, 'd> {
 }
 
 impl<'a> Reports<'a, '_> {
-    fn start(&mut self) -> Result<Report<'a>, WireError> {
+    /// Decodes the next report into `report`, whose former values are lost; `None` at the end.
+    ///
+    /// This is what the iterator does, without moving the report, which takes as long as decoding
+    /// a part of it. On an error `report` has what was read before it.
+    #[inline]
+    pub fn next_into(&mut self, report: &mut Report<'a>) -> Option<Result<(), WireError>> {
+        *report = Report::empty();
+        match self.state {
+            State::Start => Some(self.start(report)),
+            State::Group(group, index) => Some(self.individual(group, index, report)),
+            State::End => None,
+        }
+    }
+
+    fn start(&mut self, report: &mut Report<'a>) -> Result<(), WireError> {
         self.state = State::End;
         match self.decoder.detect(self.reader.rest())? {
-            ReportVersion::V0_5 => self.decoder.read_v0_5(&mut self.reader),
-            ReportVersion::V1_0 => self.decoder.read_v1(&mut self.reader),
+            ReportVersion::V0_5 => self.decoder.read_v0_5(&mut self.reader, report),
+            ReportVersion::V1_0 => self.decoder.read_v1(&mut self.reader, report),
             ReportVersion::V2_0 => {
                 let group = GroupHeader::read(&mut self.reader)?;
-                self.individual(group, 0)
+                self.individual(group, 0, report)
             }
         }
     }
 
-    #[inline]
-    fn individual(&mut self, group: GroupHeader, index: u32) -> Result<Report<'a>, WireError> {
+    fn individual(&mut self, group: GroupHeader, index: u32, report: &mut Report<'a>) -> Result<(), WireError> {
         self.state = State::End;
+        report.node_id = Some(group.node_id);
+        report.hw_id = group.hw_id.get() as u8;
+        report.sequence = Sequence {
+            value: group.sequence.get(),
+            bits: 22,
+        };
+        report.index = index;
         let offset = self.reader.offset();
         let header = IndividualHeader::read(&mut self.reader)?;
+        report.flags = header.flags;
         let mut body = if header.report_length == TO_END {
             self.reader.take_up_to(usize::MAX)
         } else {
@@ -362,7 +310,7 @@ impl<'a> Reports<'a, '_> {
         if !self.reader.is_empty() {
             self.state = State::Group(group, index + 1);
         }
-        self.decoder.read_v2(&group, &header, offset, index, &mut body)
+        self.decoder.read_v2(&header, offset, &mut body, report)
     }
 }
 
@@ -371,10 +319,8 @@ impl<'a> Iterator for Reports<'a, '_> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.state {
-            State::Start => Some(self.start()),
-            State::Group(group, index) => Some(self.individual(group, index)),
-            State::End => None,
-        }
+        let mut report = Report::empty();
+        let result = self.next_into(&mut report)?;
+        Some(result.map(|()| report))
     }
 }

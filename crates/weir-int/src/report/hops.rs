@@ -15,12 +15,6 @@ pub struct Hops<'a> {
 }
 
 impl<'a> Hops<'a> {
-    pub(super) const EMPTY: Hops<'static> = Hops {
-        stack: Stack::EMPTY,
-        own: None,
-        is_merged: false,
-    };
-
     #[inline]
     pub(super) fn new(stack: Stack<'a>, own: Option<Hop>) -> Self {
         let newest = own.and_then(|_| stack.get(0)).and_then(|view| view.hop().node_id);
@@ -54,13 +48,12 @@ impl<'a> Hops<'a> {
 
     /// A hop, 0 being the one nearest to the source.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, index: usize) -> Option<Hop> {
         let count = self.stack.len();
-        if index >= count {
+        let Some(from_top) = count.checked_sub(index + 1) else {
             return self.own.filter(|_| index == count && !self.is_merged);
-        }
-        let from_top = count - 1 - index;
+        };
         let hop = self.stack.get(from_top)?.hop();
         match self.own {
             Some(own) if self.is_merged && from_top == 0 => Some(hop.or(own)),
@@ -72,6 +65,9 @@ impl<'a> Hops<'a> {
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Hop> + ExactSizeIterator + use<'a> {
         let hops = *self;
-        (0..hops.len()).map(move |index| hops.get(index).unwrap_or_default())
+        (0..hops.len()).map(
+            #[inline(always)]
+            move |index| hops.get(index).unwrap_or_default(),
+        )
     }
 }

@@ -9,10 +9,10 @@ mod hops;
 pub use decode::{Decoder, Reports, VersionChoice};
 pub use hops::Hops;
 
-use crate::error::WireError;
 use crate::flow::FlowKey;
-use crate::hop::Timestamp;
-use crate::packet::IntHeader;
+use crate::hop::{Hop, Timestamp};
+use crate::packet::{IntHeader, PacketView};
+use crate::wire::Stack;
 use crate::wire::report::Flags;
 use std::fmt;
 
@@ -87,26 +87,6 @@ pub enum ReportKind {
     Ioam,
 }
 
-/// The lengths of a reported packet, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct PacketLength {
-    /// Bytes in the report, from the packet's first header on; without an outer header that the
-    /// report has left out. Less than the packet's length if it was truncated.
-    pub captured: u32,
-    /// The packet's length from its IP header, by its length field, with INT; 0 if unknown.
-    pub ip: u32,
-    /// Bytes of `ip` that INT had added: marker, inserted UDP header, shim, header, stack, tail.
-    pub int: u32,
-}
-
-impl PacketLength {
-    /// The length from the IP header without INT; 0 if unknown.
-    #[must_use]
-    pub const fn ip_without_int(self) -> u32 {
-        self.ip.saturating_sub(self.int)
-    }
-}
-
 /// A telemetry report, independent of its version.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
@@ -126,22 +106,68 @@ pub struct Report<'a> {
     pub flags: Flags,
     /// Why the packet was dropped: a code of the node.
     pub drop_reason: Option<u8>,
-    /// The flow of the packet, as it is without INT.
-    pub flow: Option<FlowKey>,
-    /// The lengths of the packet.
-    pub length: PacketLength,
     /// When the packet came into the reporting node; `None` if the report does not say.
     pub ingress_timestamp: Option<Timestamp>,
-    /// When the packet left the reporting node; `None` if the report does not say.
-    pub egress_timestamp: Option<Timestamp>,
-    /// The INT header of the packet; `None` without INT.
-    pub int: Option<IntHeader>,
-    /// The INT domain (2.x); 0 is the default.
+    /// What the report's headers say of the reporting node, with its node id; `None` if they say
+    /// nothing beyond it. It is also the last of [`Report::hops`].
+    pub own: Option<Hop>,
+    /// The INT domain (2.0); 0 is the default.
     pub domain_id: u16,
     /// Domain-specific metadata of the reporting node (2.0).
     pub domain_metadata: &'a [u8],
+    /// Bytes of the packet in the report, from its first header on. Less than the packet's length if
+    /// it was truncated.
+    pub captured: u32,
+    /// The packet: its flow, lengths and INT. Its fault, if any, leaves the report valid; mostly the
+    /// packet was truncated.
+    pub packet: PacketView<'a>,
+}
+
+impl<'a> Report<'a> {
+    /// A report of nothing, for [`Reports::next_into`].
+    #[must_use]
+    pub fn empty() -> Self {
+        Report {
+            version: ReportVersion::V2_0,
+            kind: ReportKind::Int,
+            node_id: None,
+            hw_id: 0,
+            sequence: Sequence { value: 0, bits: 32 },
+            index: 0,
+            flags: Flags::default(),
+            drop_reason: None,
+            ingress_timestamp: None,
+            own: None,
+            domain_id: 0,
+            domain_metadata: &[],
+            captured: 0,
+            packet: PacketView::default(),
+        }
+    }
+
+    /// The flow of the packet, as it is without INT.
+    #[must_use]
+    pub fn flow(&self) -> Option<FlowKey> {
+        self.packet.flow
+    }
+
+    /// When the packet left the reporting node, by the report's headers.
+    #[must_use]
+    pub fn egress_timestamp(&self) -> Option<Timestamp> {
+        self.own.and_then(|own| own.egress_timestamp)
+    }
+
+    /// The INT header of the packet; `None` without INT.
+    #[must_use]
+    pub fn int(&self) -> Option<&IntHeader> {
+        self.packet.int.as_ref().map(|int| &int.header)
+    }
+
     /// The hops, from source to sink.
-    pub hops: Hops<'a>,
-    /// Why the packet could not be read in full; its report is valid. Mostly that it was truncated.
-    pub packet_fault: Option<WireError>,
+    #[must_use]
+    #[inline]
+    pub fn hops(&self) -> Hops<'a> {
+        let stack = self.packet.int.as_ref().map_or(Stack::EMPTY, |int| int.stack);
+        Hops::new(stack, self.own)
+    }
 }

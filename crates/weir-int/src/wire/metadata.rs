@@ -66,10 +66,31 @@ impl Item {
 }
 
 /// The items of a bitmap's bits, bit 0 (the most significant) first.
-pub(crate) type Table = [Item; 16];
+type Table = [Item; 16];
 
-/// INT 2.x, section "INT-MD Metadata Header Format".
-pub(crate) const V2: Table = {
+/// A bitmap's meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// INT 2.x, section "INT-MD Metadata Header Format".
+    V2,
+    /// INT 1.0 as specified, or with timestamps of 64 bits, or level 2 ports of 16 bits, or both.
+    V1 {
+        wide_timestamps: bool,
+        short_l2_ports: bool,
+    },
+    /// INT 0.x as specified, or with timestamps of 64 bits.
+    V0 { wide_timestamps: bool },
+    /// The lab format: one item for bit 0.
+    Lab,
+    /// RepMdBits of report 2.0.
+    ReportV2,
+    /// RepMdBits of report 1.0, whose 6 bits are here the most significant ones of 16.
+    ReportV1,
+    /// The drop header and the local header of report 0.5 as bitmaps of one table.
+    ReportV0_5,
+}
+
+const V2: Table = {
     use Item::*;
     [
         NodeId,
@@ -91,7 +112,6 @@ pub(crate) const V2: Table = {
     ]
 };
 
-/// INT 1.0, with timestamps of 64 or 32 bits and level 2 ports of 16 or 32 bits.
 const fn v1(wide_timestamps: bool, short_l2_ports: bool) -> Table {
     let mut table = V2;
     table[4] = if wide_timestamps {
@@ -113,16 +133,7 @@ const fn v1(wide_timestamps: bool, short_l2_ports: bool) -> Table {
     table
 }
 
-/// INT 1.0 as specified.
-pub(crate) const V1: Table = v1(false, false);
-/// INT 1.0 with timestamps of 64 bits.
-pub(crate) const V1_WIDE: Table = v1(true, false);
-/// INT 1.0 with level 2 ports of 16 bits.
-pub(crate) const V1_SHORT: Table = v1(false, true);
-/// INT 1.0 with both.
-pub(crate) const V1_WIDE_SHORT: Table = v1(true, true);
-
-/// INT 0.x: bit 6 is the congestion of the queue, which [`Hop`] does not have.
+/// Bit 6 is the congestion of the queue, which [`Hop`] does not have.
 const fn v0(wide_timestamps: bool) -> Table {
     let mut table = v1(wide_timestamps, false);
     table[6] = Item::Reserved;
@@ -130,28 +141,20 @@ const fn v0(wide_timestamps: bool) -> Table {
     table
 }
 
-/// INT 0.x as specified.
-pub(crate) const V0: Table = v0(false);
-/// INT 0.x with timestamps of 64 bits.
-pub(crate) const V0_WIDE: Table = v0(true);
-
-/// The lab format: one item for bit 0.
-pub(crate) const LAB: Table = {
+const LAB: Table = {
     let mut table = [Item::Reserved; 16];
     table[0] = Item::Lab;
     table
 };
 
-/// RepMdBits of report 2.0.
-pub(crate) const REPORT_V2: Table = {
+const REPORT_V2: Table = {
     let mut table = V2;
     table[0] = Item::Reserved;
     table[15] = Item::Drop;
     table
 };
 
-/// RepMdBits of report 1.0, whose 6 bits are here the most significant ones of 16.
-pub(crate) const REPORT_V1: Table = {
+const REPORT_V1: Table = {
     use Item::*;
     let mut table = [Reserved; 16];
     table[0] = Ports;
@@ -163,8 +166,7 @@ pub(crate) const REPORT_V1: Table = {
     table
 };
 
-/// The drop header and the local header of report 0.5 as bitmaps of one table.
-pub(crate) const REPORT_V0_5: Table = {
+const REPORT_V0_5: Table = {
     use Item::*;
     let mut table = [Reserved; 16];
     table[0] = NodeId;
@@ -175,9 +177,41 @@ pub(crate) const REPORT_V0_5: Table = {
     table
 };
 
+impl Format {
+    const fn table(self) -> &'static Table {
+        match self {
+            Format::V2 => &V2,
+            Format::V1 {
+                wide_timestamps,
+                short_l2_ports,
+            } => match (wide_timestamps, short_l2_ports) {
+                (false, false) => const { &v1(false, false) },
+                (false, true) => const { &v1(false, true) },
+                (true, false) => const { &v1(true, false) },
+                (true, true) => const { &v1(true, true) },
+            },
+            Format::V0 { wide_timestamps: false } => const { &v0(false) },
+            Format::V0 { wide_timestamps: true } => const { &v0(true) },
+            Format::Lab => &LAB,
+            Format::ReportV2 => &REPORT_V2,
+            Format::ReportV1 => &REPORT_V1,
+            Format::ReportV0_5 => &REPORT_V0_5,
+        }
+    }
+
+    /// Whether bit 15 is the checksum complement.
+    pub(crate) const fn has_complement(self) -> bool {
+        match self {
+            Format::V2 | Format::V1 { .. } => true,
+            Format::V0 { .. } | Format::Lab | Format::ReportV2 | Format::ReportV1 | Format::ReportV0_5 => false,
+        }
+    }
+}
+
 /// The bits of a bitmap that are set, with their items.
 #[inline]
-fn items(table: &'static Table, mut bitmap: u16) -> impl Iterator<Item = Item> {
+fn items(format: Format, mut bitmap: u16) -> impl Iterator<Item = Item> {
+    let table = format.table();
     std::iter::from_fn(move || {
         let bit = bitmap.leading_zeros();
         let item = *table.get(bit as usize)?;
@@ -188,12 +222,12 @@ fn items(table: &'static Table, mut bitmap: u16) -> impl Iterator<Item = Item> {
 
 /// The size in words of the items of a bitmap.
 #[inline]
-pub(crate) fn words(table: &'static Table, bitmap: u16) -> u8 {
+pub(crate) fn words(format: Format, bitmap: u16) -> u8 {
     // At most 16 items of 2 words.
-    items(table, bitmap).map(Item::words).sum()
+    items(format, bitmap).map(Item::words).sum()
 }
 
-/// What the items of a bitmap say.
+/// What the items of a bitmap say, to encode them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Metadata {
     /// The values of the hop.
@@ -202,27 +236,91 @@ pub(crate) struct Metadata {
     pub drop_reason: Option<u8>,
 }
 
-/// Decodes the items of a bitmap from the start of some bytes; items behind their end are `None`.
+/// Decodes the items of a bitmap from the start of some bytes; items behind their end stay what they
+/// were.
 #[inline]
-pub(crate) fn decode(table: &'static Table, bitmap: u16, bytes: &[u8]) -> Metadata {
-    let mut metadata = Metadata::default();
-    let mut rest = bytes;
-    for item in items(table, bitmap) {
-        if decode_item(item, &mut rest, &mut metadata).is_none() {
-            break;
+pub(crate) fn decode(format: Format, bitmap: u16, bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) {
+    // An item that is truncated ends the decoding.
+    let _ = match format {
+        Format::ReportV2 => decode_constant::<ReportV2Items>(bitmap, bytes, hop, drop_reason),
+        Format::V2 | Format::V1 { .. } | Format::V0 { .. } | Format::Lab | Format::ReportV1 | Format::ReportV0_5 => {
+            decode_any(format, bitmap, bytes, hop, drop_reason)
         }
-    }
-    metadata
+    };
 }
 
-#[inline]
+/// Decodes the record of a hop.
+///
+/// Inlined for INT 2.x, so that values that the caller does not use cost nothing and a hop is not
+/// written to memory.
+#[inline(always)]
+pub(crate) fn decode_hop(format: Format, bitmap: u16, bytes: &[u8]) -> Hop {
+    if format == Format::V2 {
+        let mut hop = Hop::default();
+        let _ = decode_constant::<V2Items>(bitmap, bytes, &mut hop, &mut None);
+        return hop;
+    }
+    decode_other_hop(format, bitmap, bytes)
+}
+
+#[inline(never)]
+fn decode_other_hop(format: Format, bitmap: u16, bytes: &[u8]) -> Hop {
+    let mut hop = Hop::default();
+    let _ = decode_any(format, bitmap, bytes, &mut hop, &mut None);
+    hop
+}
+
+fn decode_any(
+    format: Format,
+    bitmap: u16,
+    mut bytes: &[u8],
+    hop: &mut Hop,
+    drop_reason: &mut Option<u8>,
+) -> Option<()> {
+    items(format, bitmap).try_for_each(|item| decode_item(item, &mut bytes, hop, drop_reason))
+}
+
+/// A table that is known at compile time.
+trait Items {
+    const TABLE: Table;
+}
+
+struct V2Items;
+impl Items for V2Items {
+    const TABLE: Table = V2;
+}
+
+struct ReportV2Items;
+impl Items for ReportV2Items {
+    const TABLE: Table = REPORT_V2;
+}
+
+/// The compiler unrolls the items of a constant table.
+#[inline(always)]
+fn decode_constant<I: Items>(bitmap: u16, mut bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) -> Option<()> {
+    macro_rules! bits {
+        ($($bit:literal)*) => {
+            $(if bitmap & 0x8000 >> $bit != 0 {
+                decode_item(const { I::TABLE[$bit] }, &mut bytes, hop, drop_reason)?;
+            })*
+        };
+    }
+    bits!(0 1 2 3 4 5 6 7 8);
+    // Reserved bits are rare.
+    if bitmap & 0x007f != 0 {
+        bits!(9 10 11 12 13 14 15);
+    }
+    Some(())
+}
+
+#[inline(always)]
 fn word(rest: &mut &[u8]) -> Option<u32> {
     let (word, tail) = rest.split_first_chunk()?;
     *rest = tail;
     Some(u32::from_be_bytes(*word))
 }
 
-#[inline]
+#[inline(always)]
 fn double(rest: &mut &[u8]) -> Option<u64> {
     let (double, tail) = rest.split_first_chunk()?;
     *rest = tail;
@@ -230,34 +328,33 @@ fn double(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// A value, unless all bits of its width are set.
-#[inline]
+#[inline(always)]
 fn known(value: u32) -> Option<u32> {
     (value != u32::MAX).then_some(value)
 }
 
 /// Two values of 16 bits, each `None` if all its bits are set.
-#[inline]
+#[inline(always)]
 fn halves(word: u32) -> (Option<u16>, Option<u16>) {
     let half = |value: u16| (value != u16::MAX).then_some(value);
     (half((word >> 16) as u16), half(word as u16))
 }
 
 /// An id of 8 bits and an occupancy of 24. Id 255 is one, unless the whole word has all bits set.
-#[inline]
+#[inline(always)]
 fn occupancy(word: u32) -> (Option<u8>, Option<u32>) {
     let id = (word != u32::MAX).then_some((word >> 24) as u8);
     let value = word & 0xff_ffff;
     (id, (value != 0xff_ffff).then_some(value))
 }
 
-#[inline]
+#[inline(always)]
 fn timestamp(value: u64, width: TimestampWidth) -> Option<Timestamp> {
     (value != width.mask()).then_some(Timestamp { value, width })
 }
 
-#[inline]
-fn decode_item(item: Item, rest: &mut &[u8], metadata: &mut Metadata) -> Option<()> {
-    let hop = &mut metadata.hop;
+#[inline(always)]
+fn decode_item(item: Item, rest: &mut &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) -> Option<()> {
     match item {
         Item::NodeId => hop.node_id = known(word(rest)?),
         Item::Ports => (hop.ingress_port, hop.egress_port) = halves(word(rest)?),
@@ -283,7 +380,7 @@ fn decode_item(item: Item, rest: &mut &[u8], metadata: &mut Metadata) -> Option<
             let value = word(rest)?;
             let queue = (value >> 24) as u8;
             hop.queue_id = hop.queue_id.or((queue != u8::MAX).then_some(queue));
-            metadata.drop_reason = Some((value >> 16) as u8);
+            *drop_reason = Some((value >> 16) as u8);
         }
         Item::Complement | Item::Reserved => {
             word(rest)?;
@@ -307,8 +404,8 @@ fn decode_lab(rest: &mut &[u8], hop: &mut Hop) -> Option<()> {
 /// Appends the items of a bitmap; what is `None` has all bits set.
 ///
 /// Timestamps are cut to the item's width.
-pub(crate) fn encode(table: &'static Table, bitmap: u16, metadata: &Metadata, out: &mut Vec<u8>) {
-    for item in items(table, bitmap) {
+pub(crate) fn encode(format: Format, bitmap: u16, metadata: &Metadata, out: &mut Vec<u8>) {
+    for item in items(format, bitmap) {
         encode_item(item, metadata, out);
     }
 }
@@ -369,14 +466,21 @@ fn encode_item(item: Item, metadata: &Metadata, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAB, V0, V1, V2, words};
+    use super::{Format, words};
 
     #[test]
     fn sizes_follow_the_versions() {
-        assert_eq!(words(&V2, 0xffff), 16 + 3);
-        assert_eq!(words(&V1, 0xff00), 9);
-        assert_eq!(words(&V1, 0xcc00), 4);
-        assert_eq!(words(&V0, 0xff00), 8);
-        assert_eq!(words(&LAB, 0x8000), 5);
+        assert_eq!(words(Format::V2, 0xffff), 16 + 3);
+        let v1 = |wide_timestamps, short_l2_ports| Format::V1 {
+            wide_timestamps,
+            short_l2_ports,
+        };
+        assert_eq!(words(v1(false, false), 0xff00), 9);
+        assert_eq!(words(v1(false, false), 0xcc00), 4);
+        assert_eq!(words(v1(true, true), 0xff00), 10);
+        assert_eq!(words(v1(true, true), 0xcc00), 6);
+        let v0 = Format::V0 { wide_timestamps: false };
+        assert_eq!(words(v0, 0xff00), 8);
+        assert_eq!(words(Format::Lab, 0x8000), 5);
     }
 }

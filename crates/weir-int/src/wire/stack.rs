@@ -1,6 +1,6 @@
 //! The metadata stack of a packet: hops, the newest first.
 
-use super::metadata::{self, Item, Metadata, Table};
+use super::metadata::{self, Format, Metadata};
 use crate::error::{Expected, Reason, WireError};
 use crate::hop::Hop;
 
@@ -10,7 +10,7 @@ const COMPLEMENT: u16 = 0x0001;
 /// Which items a hop's record has, and their order; fixed for all hops of a packet.
 #[derive(Clone, Copy)]
 pub struct HopLayout {
-    table: &'static Table,
+    format: Format,
     bitmap: u16,
     /// Words of the items of `bitmap`.
     baseline: u8,
@@ -51,20 +51,19 @@ impl V1Profile {
         short_l2_ports: false,
     };
 
-    fn candidates(self) -> &'static [&'static Table] {
-        use metadata::{V1, V1_SHORT, V1_WIDE, V1_WIDE_SHORT};
-        match self {
-            V1Profile::Detect => &[&V1, &V1_WIDE_SHORT, &V1_WIDE, &V1_SHORT],
+    fn candidates(self) -> impl Iterator<Item = Format> {
+        let (all, one) = match self {
+            V1Profile::Detect => (&[(false, false), (true, true), (true, false), (false, true)][..], None),
             V1Profile::Fields {
                 wide_timestamps,
                 short_l2_ports,
-            } => match (wide_timestamps, short_l2_ports) {
-                (false, false) => &[&V1],
-                (false, true) => &[&V1_SHORT],
-                (true, false) => &[&V1_WIDE],
-                (true, true) => &[&V1_WIDE_SHORT],
-            },
-        }
+            } => (&[][..], Some((wide_timestamps, short_l2_ports))),
+        };
+        let both = all.iter().copied().chain(one);
+        both.map(|(wide_timestamps, short_l2_ports)| Format::V1 {
+            wide_timestamps,
+            short_l2_ports,
+        })
     }
 }
 
@@ -80,7 +79,7 @@ impl HopLayout {
     pub fn v2(bitmap: u16, words: u8) -> Option<Self> {
         let baseline = Self::words_of_v2(bitmap);
         (words >= baseline).then_some(HopLayout {
-            table: &metadata::V2,
+            format: Format::V2,
             bitmap,
             baseline,
             words,
@@ -98,28 +97,30 @@ impl HopLayout {
     /// The layout of INT 1.0; `None` if no layout of the profile has this number of words.
     #[must_use]
     pub fn v1(bitmap: u16, words: u8, profile: V1Profile) -> Option<Self> {
-        let mut candidates = profile.candidates().iter();
-        let table = candidates.find(|table| metadata::words(table, bitmap) == words)?;
-        Some(Self::exact(table, bitmap, words))
+        let mut candidates = profile.candidates();
+        let format = candidates.find(|format| metadata::words(*format, bitmap) == words)?;
+        Some(Self::exact(format, bitmap, words))
     }
 
     /// The layout of INT 0.x, with timestamps of 32 bits, or of 64 if the number of words says so.
     #[must_use]
     pub fn v0(bitmap: u16, words: u8) -> Option<Self> {
-        let mut candidates = [&metadata::V0, &metadata::V0_WIDE].into_iter();
-        let table = candidates.find(|table| metadata::words(table, bitmap) == words)?;
-        Some(Self::exact(table, bitmap, words))
+        let mut candidates = [false, true]
+            .map(|wide_timestamps| Format::V0 { wide_timestamps })
+            .into_iter();
+        let format = candidates.find(|format| metadata::words(*format, bitmap) == words)?;
+        Some(Self::exact(format, bitmap, words))
     }
 
     /// The layout of the lab format.
     #[must_use]
     pub fn lab() -> Self {
-        Self::exact(&metadata::LAB, 0x8000, Self::LAB_WORDS)
+        Self::exact(Format::Lab, 0x8000, Self::LAB_WORDS)
     }
 
-    const fn exact(table: &'static Table, bitmap: u16, words: u8) -> Self {
+    const fn exact(format: Format, bitmap: u16, words: u8) -> Self {
         HopLayout {
-            table,
+            format,
             bitmap,
             baseline: words,
             words,
@@ -145,7 +146,7 @@ impl HopLayout {
     }
 
     fn has_complement(self) -> bool {
-        self.bitmap & COMPLEMENT != 0 && self.table.last() == Some(&Item::Complement)
+        self.bitmap & COMPLEMENT != 0 && self.format.has_complement()
     }
 
     /// Appends the record of a hop. Values that the hop does not have are all ones.
@@ -167,7 +168,7 @@ impl HopLayout {
         } else {
             self.bitmap
         };
-        metadata::encode(self.table, bitmap, &metadata, out);
+        metadata::encode(self.format, bitmap, &metadata, out);
         let end = out.len() + domain_bytes;
         out.extend(domain.iter().take(domain_bytes));
         out.resize(end, 0xff);
@@ -193,10 +194,10 @@ pub struct HopView<'a> {
 impl<'a> HopView<'a> {
     /// The values of the record.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn hop(self) -> Hop {
         // The complement is not part of a hop and may be behind domain-specific metadata.
-        metadata::decode(self.layout.table, self.layout.bitmap & !COMPLEMENT, self.bytes).hop
+        metadata::decode_hop(self.layout.format, self.layout.bitmap & !COMPLEMENT, self.bytes)
     }
 
     /// The domain-specific metadata; that of a source has its source-only part at the end.
@@ -241,7 +242,7 @@ impl<'a> Stack<'a> {
     /// A stack of no hops.
     pub const EMPTY: Stack<'static> = Stack {
         bytes: &[],
-        layout: HopLayout::exact(&metadata::V2, 0, 0),
+        layout: HopLayout::exact(Format::V2, 0, 0),
         total: 0,
         captured: 0,
         source_only: 0,

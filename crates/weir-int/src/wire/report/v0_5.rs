@@ -5,7 +5,7 @@ use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::hop::Hop;
 use crate::read::Reader;
-use crate::wire::metadata::{self, Metadata, REPORT_V0_5};
+use crate::wire::metadata::{self, Format, Metadata};
 
 /// What follows the fixed header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,7 +122,8 @@ impl DropHeader {
     /// Fewer than 12 bytes.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let bytes: &[u8; Self::BYTES] = reader.array("report 0.5 drop header")?;
-        let Metadata { hop, drop_reason } = metadata::decode(&REPORT_V0_5, DROP, bytes);
+        let (mut hop, mut drop_reason) = (Hop::default(), None);
+        metadata::decode(Format::ReportV0_5, DROP, bytes, &mut hop, &mut drop_reason);
         Ok(DropHeader {
             hop,
             reason: drop_reason.unwrap_or(u8::MAX),
@@ -135,7 +136,7 @@ impl DropHeader {
             hop: self.hop,
             drop_reason: Some(self.reason),
         };
-        metadata::encode(&REPORT_V0_5, DROP, &metadata, out);
+        metadata::encode(Format::ReportV0_5, DROP, &metadata, out);
     }
 }
 
@@ -159,7 +160,8 @@ impl LocalHeader {
     /// Fewer than 16 bytes.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let bytes: &[u8; Self::BYTES] = reader.array("report 0.5 local header")?;
-        let hop = metadata::decode(&REPORT_V0_5, LOCAL, bytes).hop;
+        let mut hop = Hop::default();
+        metadata::decode(Format::ReportV0_5, LOCAL, bytes, &mut hop, &mut None);
         Ok(LocalHeader { hop })
     }
 
@@ -169,6 +171,6 @@ impl LocalHeader {
             hop: self.hop,
             drop_reason: None,
         };
-        metadata::encode(&REPORT_V0_5, LOCAL, &metadata, out);
+        metadata::encode(Format::ReportV0_5, LOCAL, &metadata, out);
     }
 }

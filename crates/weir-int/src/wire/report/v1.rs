@@ -5,7 +5,7 @@ use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::hop::Hop;
 use crate::read::Reader;
-use crate::wire::metadata::{self, Metadata, REPORT_V1};
+use crate::wire::metadata::{self, Format, Metadata};
 
 /// The header that begins the reported packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,7 +119,9 @@ impl Header {
         );
         let ingress_timestamp = reader.u32("report 1.0 ingress timestamp")?;
         let optional = reader.take((words as usize - 4) * 4, "report 1.0 optional metadata")?;
-        let Metadata { hop, drop_reason } = metadata::decode(&REPORT_V1, Self::bitmap(bits), optional.rest());
+        let (mut hop, mut drop_reason) = (Hop::default(), None);
+        let bitmap = Self::bitmap(bits);
+        metadata::decode(Format::ReportV1, bitmap, optional.rest(), &mut hop, &mut drop_reason);
         Ok(Header {
             next,
             flags: Flags::from_dqf(first >> 6),
@@ -189,6 +191,6 @@ impl Header {
             hop: self.optional.hop,
             drop_reason: self.optional.drop_reason,
         };
-        metadata::encode(&REPORT_V1, Self::bitmap(self.optional.bits), &metadata, out);
+        metadata::encode(Format::ReportV1, Self::bitmap(self.optional.bits), &metadata, out);
     }
 }

@@ -5,7 +5,7 @@ use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::hop::Hop;
 use crate::read::Reader;
-use crate::wire::metadata::{self, Metadata, REPORT_V2};
+use crate::wire::metadata::{self, Format, Metadata};
 
 /// The version on the wire.
 pub const VERSION: u8 = 2;
@@ -219,21 +219,27 @@ impl MainPart {
     #[must_use]
     #[inline]
     pub fn baseline_words(self) -> u8 {
-        metadata::words(&REPORT_V2, self.metadata_bits)
+        metadata::words(Format::ReportV2, self.metadata_bits)
     }
 
     /// Decodes the baseline metadata that follow; the drop reason is beside the hop's values.
     #[must_use]
     pub fn decode(self, metadata: &[u8]) -> (Hop, Option<u8>) {
-        let Metadata { hop, drop_reason } = metadata::decode(&REPORT_V2, self.metadata_bits, metadata);
+        let (mut hop, mut drop_reason) = (Hop::default(), None);
+        self.decode_into(metadata, &mut hop, &mut drop_reason);
         (hop, drop_reason)
+    }
+
+    #[inline]
+    pub(crate) fn decode_into(self, bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) {
+        metadata::decode(Format::ReportV2, self.metadata_bits, bytes, hop, drop_reason);
     }
 
     /// Appends the fixed part and the baseline metadata. Values that are `None` are all ones.
     pub fn write(self, hop: &Hop, drop_reason: Option<u8>, out: &mut Vec<u8>) {
         out.extend(self.to_bytes());
         let metadata = Metadata { hop: *hop, drop_reason };
-        metadata::encode(&REPORT_V2, self.metadata_bits, &metadata, out);
+        metadata::encode(Format::ReportV2, self.metadata_bits, &metadata, out);
     }
 }
 
