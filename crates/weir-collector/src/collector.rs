@@ -107,7 +107,7 @@ impl Collector {
         }
         let mut hints = std::mem::take(&mut self.hints);
         hints.clear();
-        hints.extend(reports.iter().map(|report| self.flows.find(&report.flow?)));
+        hints.extend(reports.iter().map(|report| self.flows.find(&report.flow()?)));
         for (report, hint) in reports.iter().zip(&hints) {
             self.take_report(now, report, *hint);
         }
@@ -130,7 +130,7 @@ impl Collector {
         }
         let mut hops = std::mem::take(&mut self.hops);
         hops.clear();
-        hops.extend(report.hops.iter().take(MAX_HOPS));
+        hops.extend(report.hops().iter().take(MAX_HOPS));
         self.take_hops(now, report, &hops, hint);
         self.hops = hops;
     }
@@ -182,15 +182,15 @@ impl Collector {
     }
 
     fn take_hops(&mut self, now: u64, report: &Report<'_>, hops: &[Hop], hint: Option<FlowAt>) {
-        if report.hops.len() > MAX_HOPS {
+        if report.hops().len() > MAX_HOPS {
             self.totals.unused(Unused::TooManyHops);
         }
         let coverage = self.coverage(report);
-        let flow = report.flow.map(|key| (key, self.flow(now, &key, hint)));
+        let flow = report.flow().map(|key| (key, self.flow(now, &key, hint)));
         let known = flow.and_then(|(_, at)| self.flows.at(at)?.path);
         let segment = self.segment(known, hops);
         if let Some(segment) = segment {
-            self.measure_hops(now, segment, hops, report.flow);
+            self.measure_hops(now, segment, hops, report.flow());
         }
         let path = match coverage {
             Coverage::Whole => segment,
@@ -218,18 +218,18 @@ impl Collector {
     }
 
     fn coverage(&mut self, report: &Report<'_>) -> Coverage {
-        if report.hops.is_empty() {
+        if report.hops().is_empty() {
             self.totals.unused(Unused::NoHops);
             return Coverage::Part;
         }
-        if report.hops.missing() > 0 {
+        if report.hops().missing() > 0 {
             self.totals.unused(Unused::TruncatedStack);
             return Coverage::Part;
         }
-        if report.flags.dropped || report.flags.intermediate || report.hops.len() > MAX_HOPS {
+        if report.flags.dropped || report.flags.intermediate || report.hops().len() > MAX_HOPS {
             return Coverage::Part;
         }
-        if report.hops.stack().is_empty() {
+        if report.hops().stack().is_empty() {
             return Coverage::Postcard;
         }
         Coverage::Whole
@@ -294,7 +294,7 @@ impl Collector {
         let is_longer = |a: &Path, b: &Path| a.0.len() < b.0.len() && a.0.iter().all(|hop| b.0.contains(hop));
         if !is_longer(&from, &to) {
             if let Some(flow) = self.flows.at(at) {
-                flow.interval.path_changes += 1;
+                flow.interval.path_changes = flow.interval.path_changes.saturating_add(1);
             }
             self.events
                 .push(now, Subject::Flow { flow }, What::PathChanged { from, to });
@@ -302,7 +302,7 @@ impl Collector {
     }
 
     fn note_drop(&mut self, now: u64, report: &Report<'_>) {
-        let Some(flow) = report.flow else {
+        let Some(flow) = report.flow() else {
             return;
         };
         let what = What::Dropped {

@@ -2,6 +2,7 @@
 
 use crate::path::{Path, PortKey};
 use serde::Serialize;
+use std::fmt;
 use std::net::IpAddr;
 use weir_int::FlowKey;
 
@@ -47,6 +48,17 @@ pub enum Subject {
         /// Node id in its reports; 0 where they have none.
         node: u32,
     },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Flow { flow } => flow.fmt(f),
+            Subject::Port { port } => port.fmt(f),
+            Subject::Queue { port, queue } => write!(f, "{port} queue {queue}"),
+            Subject::Exporter { address, node } => write!(f, "{address} node {node}"),
+        }
+    }
 }
 
 /// A quantity that is watched.

@@ -28,29 +28,30 @@ pub(crate) struct Flow {
     pub transit: Option<i64>,
     /// RFC 3550, section 6.4.1, in ns.
     pub jitter: f32,
-    pub watch: Watch,
-    /// Sequence numbers that the INT source puts into packets of this flow.
-    pub sequence: Option<Box<FlowSequence>>,
+    /// What few flows have; apart from the rest, which is small so that it is in few cache lines.
+    pub rare: Option<Box<Rare>>,
     pub interval: FlowInterval,
     /// The epoch of the clock correction that latencies are computed with.
     epoch: u32,
 }
 
-/// Sequence numbers of a flow.
-#[derive(Debug, Clone)]
-pub(crate) struct FlowSequence {
-    pub numbers: Sequence,
-    /// The counts that were in an interval before.
-    pub counted: SequenceCounts,
+/// What few flows have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rare {
+    /// Whether the latency is above its limit.
+    pub watch: Watch,
+    /// Sequence numbers that the INT source puts into packets, and the counts that were in an
+    /// interval before.
+    pub sequence: Option<(Sequence, SequenceCounts)>,
 }
 
 /// What came in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FlowInterval {
-    pub reports: u64,
-    pub dropped: u64,
-    pub congested: u64,
-    pub path_changes: u64,
+    pub reports: u32,
+    pub dropped: u32,
+    pub congested: u32,
+    pub path_changes: u32,
     /// End-to-end latency in ns.
     pub latency: Running,
 }
@@ -66,8 +67,7 @@ impl Flow {
             last_seen: now,
             transit: None,
             jitter: 0.0,
-            watch: Watch::default(),
-            sequence: None,
+            rare: None,
             interval: FlowInterval::default(),
             epoch: 0,
         }

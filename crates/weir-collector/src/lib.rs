@@ -61,6 +61,9 @@ pub use running::Running;
 pub use sequence::{Arrival, Sequence, SequenceCounts};
 pub use watch::{Crossing, Limits, Watch};
 
+/// The reasons for which a report is malformed, in the order of [`Totals::malformed`].
+pub const REASONS: &[weir_int::Reason] = &weir_int::Reason::ALL;
+
 use serde::Serializer;
 use std::fmt::Display;
 

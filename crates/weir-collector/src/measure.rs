@@ -209,9 +209,10 @@ impl Collector {
         };
         flow.last_seen = now;
         flow.is_changed = true;
-        flow.interval.reports += 1;
-        flow.interval.dropped += u64::from(report.flags.dropped);
-        flow.interval.congested += u64::from(report.flags.congested_queue);
+        let interval = &mut flow.interval;
+        interval.reports = interval.reports.saturating_add(1);
+        interval.dropped = interval.dropped.saturating_add(report.flags.dropped.into());
+        interval.congested = interval.congested.saturating_add(report.flags.congested_queue.into());
         if path.is_some() {
             flow.path = path;
         }
@@ -225,6 +226,9 @@ impl Collector {
         };
         flow.interval.latency.record(latency);
         let limits = self.config.watched.flow_latency;
+        if limits.is_none() {
+            return;
+        }
         let mut watcher = Watcher {
             now,
             watched: &self.config.watched,
@@ -232,7 +236,8 @@ impl Collector {
         };
         let key = flow.key;
         let subject = || Subject::Flow { flow: key };
-        watcher.look(&mut flow.watch, limits, Quantity::FlowLatency, latency, subject);
+        let watch = &mut flow.rare.get_or_insert_default().watch;
+        watcher.look(watch, limits, Quantity::FlowLatency, latency, subject);
     }
 }
 

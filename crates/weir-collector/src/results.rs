@@ -16,19 +16,20 @@ pub(crate) fn flow(flow: &mut Flow, network: &Network) -> FlowSummary {
         path_changes,
         latency,
     } = interval;
-    let sequence = flow.sequence.as_mut().map(|sequence| {
-        let counts = sequence.numbers.counts();
-        counts.since(std::mem::replace(&mut sequence.counted, counts))
+    let sequence = flow.rare.as_mut().and_then(|rare| rare.sequence.as_mut());
+    let sequence = sequence.map(|(numbers, counted)| {
+        let counts = numbers.counts();
+        counts.since(std::mem::replace(counted, counts))
     });
     FlowSummary {
         key: flow.key,
         path: flow.path.and_then(|at| network.paths.get(at)).map(|p| p.path.clone()),
         first_seen: flow.first_seen,
         last_seen: flow.last_seen,
-        reports,
-        dropped,
-        congested,
-        path_changes,
+        reports: reports.into(),
+        dropped: dropped.into(),
+        congested: congested.into(),
+        path_changes: path_changes.into(),
         latency,
         jitter: flow.jitter.into(),
         sequence,
