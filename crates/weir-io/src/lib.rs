@@ -53,6 +53,7 @@ pub use sys::{
     interfaces,
     raw::RawSocket,
     tap::Tap,
+    udp::UdpReceiver,
     xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},
 };
 

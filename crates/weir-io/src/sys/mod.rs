@@ -8,6 +8,7 @@ mod packet_ring;
 pub(crate) mod raw;
 pub(crate) mod select;
 pub(crate) mod tap;
+pub(crate) mod udp;
 pub(crate) mod xdp;
 
 use crate::error::IoError;
