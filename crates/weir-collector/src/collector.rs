@@ -96,7 +96,7 @@ impl Collector {
             for report in decoder.decode(datagram) {
                 match report {
                     Ok(report) => {
-                        if std::mem::take(&mut is_first) {
+                        if std::mem::take(&mut is_first) && self.config.follows_sequences {
                             self.take_sequence(now, *exporter, &report);
                         }
                         reports.push(report);

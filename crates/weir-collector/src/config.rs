@@ -34,6 +34,9 @@ pub struct Watched {
 pub struct Config {
     /// How datagrams are read.
     pub decoder: Decoder,
+    /// Whether sequence numbers of exporters are followed; not by collectors that each get a part of
+    /// the datagrams from a [`Reception`](crate::Reception), which does.
+    pub follows_sequences: bool,
     /// Whether clocks are taken as equal.
     pub clocks: Clocks,
     /// ns per unit of timestamps: 1, or 1000 for nodes that count µs.
@@ -61,6 +64,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             decoder: Decoder::default(),
+            follows_sequences: true,
             clocks: Clocks::default(),
             timestamp_ns: 1,
             latency_ns: 1,
