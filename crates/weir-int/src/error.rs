@@ -162,6 +162,16 @@ impl WireError {
     }
 }
 
+/// An encoding error: contents exceed what a length field can express.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("contents: expected at most {limit} bytes, found {found}")]
+pub struct TooLong {
+    /// The most bytes.
+    pub limit: usize,
+    /// The number of bytes.
+    pub found: usize,
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Expected, Reason, WireError};

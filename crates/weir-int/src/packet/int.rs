@@ -4,8 +4,8 @@ use super::detection::{Detection, VersionZero};
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
 use crate::wire::{
-    HopLayout, MdHeader, MxHeader, NextProtocol, OldShim, Shim, ShimType, Stack, Tail, V0Header, V0Layout, V1Header,
-    lab,
+    HopLayout, MdHeader, MxHeader, NextProtocol, OldShim, OldShimType, Shim, ShimType, Stack, Tail, V0Header, V0Layout,
+    V1Header, lab,
 };
 
 /// The INT header of a packet.
@@ -215,7 +215,7 @@ fn read_old<'a>(
     let total = usize::from(shim.length) * 4;
     let rest = covers_old(total, OldShim::BYTES, start)?;
     let mut body = reader.take_up_to(rest);
-    if shim.kind == ShimType::Destination {
+    if shim.kind == OldShimType::Destination {
         let view = IntView::without_stack(IntHeader::Destination, total as u32, &[]);
         return Ok((view, Original::Unchanged));
     }

@@ -112,6 +112,28 @@ impl HopLayout {
         Some(Self::exact(format, bitmap, words))
     }
 
+    /// The layout of INT 1.0 with the sizes of the specification.
+    #[must_use]
+    pub fn specified_v1(bitmap: u16) -> Self {
+        Self::of_format(
+            Format::V1 {
+                wide_timestamps: false,
+                short_l2_ports: false,
+            },
+            bitmap,
+        )
+    }
+
+    /// The layout of INT 0.x with the sizes of the specification.
+    #[must_use]
+    pub fn specified_v0(bitmap: u16) -> Self {
+        Self::of_format(Format::V0 { wide_timestamps: false }, bitmap)
+    }
+
+    fn of_format(format: Format, bitmap: u16) -> Self {
+        Self::exact(format, bitmap, metadata::words(format, bitmap))
+    }
+
     /// The layout of the lab format.
     #[must_use]
     pub fn lab() -> Self {
