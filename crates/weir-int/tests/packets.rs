@@ -3,8 +3,10 @@
 mod common;
 
 use common::{by_dscp, by_port, ipv4, ipv6, node, tcp, udp};
-use weir_int::packet::{Detection, IntHeader, PacketView};
-use weir_int::wire::{Domain, HopLayout, MdHeader, MxHeader, NextProtocol, Shim, ShimType, encode};
+use weir_int::packet::{Detection, DomainSource, IntHeader, PacketView};
+use weir_int::wire::{
+    Domain, HopLayout, MdHeader, MxHeader, NextProtocol, Shim, ShimType, Tail, V0Header, V0Layout, encode,
+};
 use weir_int::{Hop, Reason, Uint};
 
 fn md(next: NextProtocol, hops: &[Hop]) -> Vec<u8> {
@@ -188,6 +190,61 @@ fn domain_metadata_are_between_baseline_and_checksum_complement() {
         (hops[1].domain_metadata(), hops[1].checksum_complement()),
         (&[2; 12][..], None)
     );
+}
+
+#[test]
+fn source_only_metadata_as_long_as_a_hop_need_the_setting() {
+    let header = MdHeader {
+        hop_words: Uint::truncate(1),
+        instructions: 0x8000,
+        domain: Domain {
+            id: 7,
+            instructions: 0x8000,
+            flags: 0,
+        },
+        ..MdHeader::default()
+    };
+    let layout = HopLayout::v2(0x8000, 1).unwrap();
+    let mut stack = Vec::new();
+    layout.write(&node(2), &[], None, &mut stack);
+    layout.write_source(&node(1), &[9; 8], None, &mut stack);
+    let shim = Shim {
+        kind: ShimType::Md,
+        next: NextProtocol::DestinationPort { port: 53 },
+        // Shim included: three words of header, four of the stack, and one.
+        length: 3 + 4 + 1,
+    };
+    let int = [&shim.to_bytes()[..], &header.to_bytes(), &stack].concat();
+    let packet = ipv4(0, 17, &udp(4000, 5001, &int));
+    let detection = Detection {
+        length_has_shim: true,
+        source_only: vec![DomainSource { domain_id: 7, words: 2 }],
+        ..by_port()
+    };
+    let view = PacketView::ipv4(&packet, &detection);
+    assert_eq!((view.fault, nodes(&view)), (None, TWO.to_vec()));
+    let source = view.int.unwrap().stack.get(1).unwrap();
+    assert_eq!(source.domain_metadata(), [9; 8]);
+}
+
+#[test]
+fn a_shim_of_int_0_without_length_is_read_by_its_counts() {
+    let header = V0Header {
+        instructions: 0x8000,
+        ..V0Header::default()
+    };
+    let tail = Tail {
+        protocol: 17,
+        destination_port: 53,
+        dscp: 0,
+    };
+    let mut int = Vec::new();
+    encode::v0(&header, V0Layout::V05, &two(), tail, &mut int).unwrap();
+    int[2] = 0;
+    let packet = ipv4(0, 17, &udp(4000, 5001, &int));
+    let view = PacketView::ipv4(&packet, &by_port());
+    assert_eq!((view.fault, nodes(&view)), (None, TWO.to_vec()));
+    assert_eq!(view.flow.unwrap().destination_port, 53);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod detection;
 mod int;
 mod network;
 
-pub use detection::{Detection, DscpMatch, VersionZero};
+pub use detection::{Detection, DomainSource, DscpMatch, VersionZero};
 pub use int::{IntHeader, IntView};
 pub use network::{Link, Network};
 

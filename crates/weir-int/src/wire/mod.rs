@@ -29,4 +29,5 @@ pub use encapsulation::{GeneveOption, GreShim, VxlanGpeShim};
 pub use header::{Domain, MdHeader, MxHeader};
 pub use old::{Replication, Tail, V0Header, V0Layout, V1Header};
 pub use shim::{NextProtocol, OldShim, OldShimType, Shim, ShimType};
+pub(crate) use stack::SourceOnly;
 pub use stack::{HopLayout, HopView, Stack, V1Profile};
