@@ -36,7 +36,8 @@ pub enum Reason {
     BottomOfStack,
     /// The version field of an IP header contradicts what announced the header.
     IpVersion,
-    /// The header length of an IP or TCP header, or the total length of an IP packet, is impossible.
+    /// The header length of an IP or TCP header, or the total length of an IP packet, is
+    /// impossible.
     HeaderLength,
     /// A class or type of a Geneve option that is not INT.
     OptionType,

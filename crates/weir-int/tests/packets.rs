@@ -248,6 +248,71 @@ fn a_shim_of_int_0_without_length_is_read_by_its_counts() {
 }
 
 #[test]
+fn int_0_with_its_bitmap_in_the_low_byte_needs_the_setting() {
+    let header = V0Header {
+        instructions: 0x8000,
+        ..V0Header::default()
+    };
+    let mut int = Vec::new();
+    encode::v0(&header, V0Layout::V05, &two(), Tail::default(), &mut int).unwrap();
+    int.swap(8, 9);
+    let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+    let detection = Detection {
+        v0_low_byte: true,
+        ..by_dscp()
+    };
+    assert_eq!(nodes(&PacketView::ipv4(&packet, &detection)), TWO);
+    // One reserved word per hop, otherwise.
+    assert!(nodes(&PacketView::ipv4(&packet, &by_dscp())).is_empty());
+}
+
+#[test]
+fn int_0_whose_stack_contradicts_its_counts_is_malformed() {
+    let header = V0Header {
+        instructions: 0xc000,
+        ..V0Header::default()
+    };
+    let mut int = Vec::new();
+    encode::v0(&header, V0Layout::V05, &two(), Tail::default(), &mut int).unwrap();
+    let reason = |at: usize, value: u8| {
+        let mut int = int.clone();
+        int[at] = value;
+        let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+        PacketView::ipv4(&packet, &by_dscp())
+            .fault
+            .map(|f| (f.reason, f.offset))
+    };
+    // Three hops in four words; three words for two instructions; a shim shorter than its header.
+    assert_eq!(reason(7, 3), Some((Reason::StackLength, 28 + 12)));
+    assert_eq!(reason(8, 0xe0), Some((Reason::HopLength, 28 + 8)));
+    assert_eq!(reason(2, 3), Some((Reason::ShimLength, 28 + 2)));
+}
+
+#[test]
+fn an_authentication_header_is_skipped() {
+    let authentication = [17, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1];
+    let inner = [&authentication[..], &udp(4000, 53, b"")].concat();
+    let packet = ipv6(0, 51, &inner);
+    let view = PacketView::ipv6(&packet, &by_dscp());
+    assert_eq!(flow(&view), "udp [2001:db8::1]:4000 -> [2001:db8::2]:53");
+    let cut = PacketView::ipv6(&packet[..48], &by_dscp());
+    assert_eq!(cut.fault.unwrap().field, "IPv6 authentication header");
+    assert!(cut.network.is_some() && cut.flow.is_none());
+}
+
+#[test]
+fn a_flow_needs_the_whole_inserted_header_only_up_to_its_ports() {
+    let int = md(NextProtocol::Inserted { protocol: 6 }, &two());
+    let ports = tcp(40_000, 443, &[]);
+    let packet = ipv4(0, 17, &udp(0, 5001, &[&int[..], &ports[..4]].concat()));
+    let view = PacketView::ipv4(&packet, &by_port());
+    assert_eq!(view.fault.unwrap().field, "TCP header");
+    assert_eq!(flow(&view), "tcp 10.0.0.1:40000 -> 10.0.0.2:443");
+    let cut = PacketView::ipv4(&packet[..packet.len() - 1], &by_port());
+    assert!(cut.flow.is_none() && cut.int.is_some());
+}
+
+#[test]
 fn source_only_metadata_need_domain_instructions() {
     let mut int = unchanged(&two());
     int[1] += 1;

@@ -1,5 +1,5 @@
-//! Packets and reports that `p4/programs/int_md` and `int_lab` send: bytes of an independent encoder,
-//! from the expectations of their packet tests.
+//! Packets and reports that `p4/programs/int_md` and `int_lab` send: bytes of an independent
+//! encoder, from the expectations of their packet tests.
 
 mod common;
 

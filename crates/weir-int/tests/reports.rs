@@ -3,10 +3,11 @@
 mod common;
 
 use common::{by_dscp, hex, ipv4, node, tcp, udp};
+use weir_int::packet::IntHeader;
 use weir_int::report::{Decoder, Report, ReportKind, Sequence};
 use weir_int::wire::report::Flags;
 use weir_int::wire::report::v2::{self, GroupHeader, IndividualReport, InnerType, Main, MainPart, Tlv, TlvType};
-use weir_int::wire::{MdHeader, NextProtocol, encode};
+use weir_int::wire::{MdHeader, MxHeader, NextProtocol, encode};
 use weir_int::{Hop, Reason, Uint, WireError};
 
 const GROUP: GroupHeader = GroupHeader {
@@ -237,6 +238,48 @@ fn datagrams_that_are_no_reports_give_one_error() {
     assert_eq!(reason(&[]), Reason::Truncated);
     assert_eq!(reason(&[0x30; 40]), Reason::ReportVersion);
     assert_eq!(reason(&[0x20, 0, 0, 0, 0, 0, 0, 9]), Reason::Truncated);
+}
+
+#[test]
+fn extension_data_of_a_domain_are_no_packet() {
+    let mut extension = report(Main::InnerOnly, b"data");
+    extension.inner_type = InnerType::Domain;
+    let bytes = v2::datagram(GROUP, &[extension]).unwrap();
+    let decoder = decoder();
+    let report = decoder.decode(&bytes).next().unwrap().unwrap();
+    assert_eq!((report.domain_extension, report.flow()), (&b"data"[..], None));
+}
+
+#[test]
+fn an_mx_node_reports_itself_only() {
+    let header = MxHeader {
+        instructions: 0xa000,
+        ..MxHeader::default()
+    };
+    let mut int = Vec::new();
+    let next = NextProtocol::Unchanged { dscp: Uint::ZERO };
+    encode::mx(next, &header, &[], &mut int).unwrap();
+    let inner = ipv4(0x17, 17, &udp(4000, 53, &int));
+    let hop = Hop {
+        latency: Some(5),
+        ..Hop::default()
+    };
+    let bytes = v2::datagram(GROUP, &[report(main(0x2000, hop, None), &inner)]).unwrap();
+    let decoder = decoder();
+    let report = decoder.decode(&bytes).next().unwrap().unwrap();
+    assert_eq!(report.int(), Some(&IntHeader::Mx(header)));
+    assert_eq!(nodes(&report), [9]);
+}
+
+#[test]
+fn intermediate_reports_are_marked() {
+    let inner = packet(&[2, 1]);
+    let mut intermediate = report(Main::InnerOnly, &inner);
+    intermediate.flags.intermediate = true;
+    let bytes = v2::datagram(GROUP, &[intermediate]).unwrap();
+    assert_eq!(bytes[11], 0x30);
+    let decoder = decoder();
+    assert!(decoder.decode(&bytes).next().unwrap().unwrap().flags.intermediate);
 }
 
 #[test]

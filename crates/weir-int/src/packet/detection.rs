@@ -52,9 +52,9 @@ pub struct DomainSource {
 
 /// How a domain signals INT, and which variants its nodes use.
 ///
-/// INT 2.1 demands exactly one signal per domain. Several may be set here; the order of preference is
-/// lab port, UDP port, probe marker, DSCP. The default has none, so that no packet is taken for one
-/// with INT.
+/// INT 2.1 demands exactly one signal per domain. Several may be set here; the order of preference
+/// is lab port, UDP port, probe marker, DSCP. The default has none, so that no packet is taken for
+/// one with INT.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detection {
     /// UDP destination ports that say that INT follows.
@@ -63,7 +63,8 @@ pub struct Detection {
     pub lab_ports: Vec<u16>,
     /// DSCP values that say that INT follows the TCP or UDP header.
     pub dscp: Option<DscpMatch>,
-    /// The first 8 bytes behind the TCP or UDP header that say that INT follows them (1.0 and later).
+    /// The first 8 bytes behind the TCP or UDP header that say that INT follows them (1.0 and
+    /// later).
     pub probe_marker: Option<u64>,
     /// Source-only metadata of domains (2.x). For other domains it is the remainder of the stack's
     /// length by that of a hop, which is wrong where it has as many words as a hop.

@@ -69,8 +69,8 @@ pub struct IntView<'a> {
     pub stack: Stack<'a>,
     /// Domain-specific metadata that the source inserted behind an MX header.
     pub source_metadata: &'a [u8],
-    /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP header,
-    /// shim, header, stack, tail.
+    /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP
+    /// header, shim, header, stack, tail.
     pub bytes: u32,
 }
 
@@ -110,8 +110,8 @@ pub(super) enum Signal {
 const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
-/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may be
-/// truncated. The reader continues behind INT.
+/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may
+/// be truncated. The reader continues behind INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
@@ -323,6 +323,8 @@ fn read_v0<'a>(
     let header = V0Header::read(body, layout)?;
     let stack = v0_stack(&header, body.take_up_to(length), length, at, detection)?;
     let original = match (signal, Tail::read(body)) {
+        // Port 0 is reserved: a source that did not fill its tail.
+        (Signal::UdpPort, Ok(tail)) if tail.destination_port == 0 => Original::Unchanged,
         (Signal::UdpPort, Ok(tail)) => Original::DestinationPort(tail.destination_port),
         (Signal::UdpPort, Err(_)) => Original::Unknown,
         // The port is the packet's own, and some sources write another one into the tail of TCP.

@@ -140,6 +140,7 @@ impl<'a> PacketView<'a> {
                 if FlowKey::has_ports(original) {
                     flow.source_port = reader.u16("original transport source port")?;
                     flow.destination_port = reader.u16("original transport destination port")?;
+                    self.flow = Some(flow);
                     skip_transport(reader, original, false)?;
                 }
             }

@@ -24,8 +24,8 @@ fn length(bytes: usize) -> Result<u8, TooLong> {
 
 /// Appends a shim of INT 2.x, an MD header and the records of hops, the newest first.
 ///
-/// Domain-specific metadata and checksum complements are all ones. HopML is raised to what the bitmap
-/// needs, if it is less.
+/// Domain-specific metadata and checksum complements are all ones. HopML is raised to what the
+/// bitmap needs, if it is less.
 ///
 /// # Errors
 /// They exceed 1020 bytes.
