@@ -35,6 +35,7 @@ mod rng;
 mod saved;
 mod state;
 mod targets;
+mod telemetry;
 
 pub use arguments::binary;
 pub use engines::totals::{judgements, totals};

@@ -7,6 +7,7 @@ use crate::mutate::Mutator;
 use crate::oracle;
 use crate::saved;
 use crate::state;
+use crate::telemetry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     Target::hostile("captures", captures),
     Target::hostile("tests", tests),
     Target::hostile("programs", programs),
+    Target::hostile("int-reports", telemetry::run),
     Target {
         name: "engines",
         next: engines::made_up_input,
@@ -168,6 +170,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
         }
         "saved" => return saved::seeds(),
         "state" => return state::seeds(),
+        "int-reports" => return telemetry::seeds(),
         _ => vec![weir_ir::print::print(router()).into_bytes()],
     };
     let extension = match target {

@@ -36,6 +36,11 @@ fn hostile_saved_programs_are_run_or_refused() {
 }
 
 #[test]
+fn hostile_telemetry_is_decoded_or_refused() {
+    feed("int-reports", 2000);
+}
+
+#[test]
 fn hostile_requests_of_p4runtime_are_answered_and_refused_ones_change_nothing() {
     feed("p4runtime", 60);
 }

@@ -36,7 +36,8 @@ pub enum Reason {
     BottomOfStack,
     /// The version field of an IP header contradicts what announced the header.
     IpVersion,
-    /// The header length of an IP or TCP header, or the total length of an IP packet, is impossible.
+    /// The header length of an IP or TCP header, or the total length of an IP packet, is
+    /// impossible.
     HeaderLength,
     /// A class or type of a Geneve option that is not INT.
     OptionType,
@@ -160,6 +161,16 @@ impl WireError {
             found,
         }
     }
+}
+
+/// An encoding error: contents exceed what a length field can express.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("contents: expected at most {limit} bytes, found {found}")]
+pub struct TooLong {
+    /// The most bytes.
+    pub limit: usize,
+    /// The number of bytes.
+    pub found: usize,
 }
 
 #[cfg(test)]

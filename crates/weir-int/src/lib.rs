@@ -67,7 +67,7 @@ pub mod report;
 pub mod wire;
 
 pub use bits::Uint;
-pub use error::{Expected, Reason, WireError};
+pub use error::{Expected, Reason, TooLong, WireError};
 pub use flow::FlowKey;
 pub use hop::{Hop, Timestamp, TimestampWidth};
 pub use read::Reader;

@@ -1,7 +1,7 @@
 //! How a domain signals that a packet carries INT.
 
 use crate::bits::Uint;
-use crate::wire::{V0Layout, V1Profile};
+use crate::wire::{SourceOnly, V0Layout, V1Profile};
 
 /// A DSCP value under a mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +41,20 @@ impl Default for VersionZero {
     }
 }
 
+/// The source-only metadata of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DomainSource {
+    /// The domain-specific id.
+    pub domain_id: u16,
+    /// Words of 4 bytes that a source adds beyond HopML, if there are domain-specific instructions.
+    pub words: u8,
+}
+
 /// How a domain signals INT, and which variants its nodes use.
 ///
-/// INT 2.1 demands exactly one signal per domain. Several may be set here; the order of preference is
-/// lab port, UDP port, probe marker, DSCP. The default has none, so that no packet is taken for one
-/// with INT.
+/// INT 2.1 demands exactly one signal per domain. Several may be set here; the order of preference
+/// is lab port, UDP port, probe marker, DSCP. The default has none, so that no packet is taken for
+/// one with INT.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detection {
     /// UDP destination ports that say that INT follows.
@@ -54,8 +63,14 @@ pub struct Detection {
     pub lab_ports: Vec<u16>,
     /// DSCP values that say that INT follows the TCP or UDP header.
     pub dscp: Option<DscpMatch>,
-    /// The first 8 bytes behind the TCP or UDP header that say that INT follows them (1.0 and later).
+    /// The first 8 bytes behind the TCP or UDP header that say that INT follows them (1.0 and
+    /// later).
     pub probe_marker: Option<u64>,
+    /// Source-only metadata of domains (2.x). For other domains it is the remainder of the stack's
+    /// length by that of a hop, which is wrong where it has as many words as a hop.
+    pub source_only: Vec<DomainSource>,
+    /// The length of a shim of INT 2.x includes the shim, as in drafts.
+    pub length_has_shim: bool,
     /// INT is between the TCP header and its options; behind them by default (1.0, per domain).
     pub before_tcp_options: bool,
     /// The meaning of version 0 behind an old shim.
@@ -65,6 +80,17 @@ pub struct Detection {
     /// The instruction bitmap of INT 0.x has its bits in the low byte, the most significant of them
     /// being instruction 0 (GEANT's INT 0.4).
     pub v0_low_byte: bool,
+}
+
+impl Detection {
+    pub(super) fn source_only(&self, domain_id: u16) -> SourceOnly {
+        let mut domains = self.source_only.iter();
+        domains
+            .find(|domain| domain.domain_id == domain_id)
+            .map_or(SourceOnly::Remainder, |domain| {
+                SourceOnly::Bytes(usize::from(domain.words) * 4)
+            })
+    }
 }
 
 #[cfg(test)]

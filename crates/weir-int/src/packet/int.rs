@@ -3,9 +3,10 @@
 use super::detection::{Detection, VersionZero};
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
+use crate::wire::SourceOnly;
 use crate::wire::{
-    HopLayout, MdHeader, MxHeader, NextProtocol, OldShim, Shim, ShimType, Stack, Tail, V0Header, V0Layout, V1Header,
-    lab,
+    HopLayout, MdHeader, MxHeader, NextProtocol, OldShim, OldShimType, Shim, ShimType, Stack, Tail, V0Header, V0Layout,
+    V1Header, lab,
 };
 
 /// The INT header of a packet.
@@ -68,8 +69,8 @@ pub struct IntView<'a> {
     pub stack: Stack<'a>,
     /// Domain-specific metadata that the source inserted behind an MX header.
     pub source_metadata: &'a [u8],
-    /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP header,
-    /// shim, header, stack, tail.
+    /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP
+    /// header, shim, header, stack, tail.
     pub bytes: u32,
 }
 
@@ -109,8 +110,8 @@ pub(super) enum Signal {
 const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
-/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may be
-/// truncated. The reader continues behind INT.
+/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may
+/// be truncated. The reader continues behind INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
@@ -127,7 +128,7 @@ pub(super) fn read<'a>(
     // The type has 8 bits before INT 2.0, of which 4 are 0; it has 4 bits since.
     let is_old = reader.rest().first().is_some_and(|first| first >> 4 == 0);
     if !is_old || signal == Signal::Lab {
-        return read_v2(reader, signal, marker as u32, view);
+        return read_v2(reader, signal, detection, marker as u32, view);
     }
     let (mut int, original) = read_old(reader, signal, detection)?;
     int.bytes += marker as u32;
@@ -135,30 +136,57 @@ pub(super) fn read<'a>(
     Ok(original)
 }
 
+/// What a shim of INT 2.x says of the bytes behind it.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// The offset of the shim.
+    shim: usize,
+    /// Bytes of header and stack.
+    length: usize,
+    /// Bytes that INT added in all.
+    added: u32,
+}
+
+impl Extent {
+    /// Bytes of the stack, behind a header of `fixed` bytes.
+    fn stack(self, fixed: usize) -> Result<usize, WireError> {
+        covers(self.length, fixed, self.shim + 1)
+    }
+}
+
 #[inline]
 fn read_v2<'a>(
     reader: &mut Reader<'a>,
     signal: Signal,
+    detection: &Detection,
     marker: u32,
     view: &mut Option<IntView<'a>>,
 ) -> Result<Original, WireError> {
     let start = reader.offset();
     let shim = Shim::read(reader)?;
-    let length = usize::from(shim.length) * 4;
+    let mut length = usize::from(shim.length) * 4;
+    if detection.length_has_shim {
+        length = covers(length, Shim::BYTES, start + 1)?;
+    }
     let (original, inserted) = match shim.next {
         NextProtocol::Unchanged { .. } => (Original::Unchanged, 0),
         NextProtocol::DestinationPort { port } => (Original::DestinationPort(port), 0),
         NextProtocol::Inserted { protocol } => (Original::Inserted(protocol), UDP_BYTES),
     };
-    let bytes = marker + (Shim::BYTES + length) as u32 + inserted;
+    let extent = Extent {
+        shim: start,
+        length,
+        added: marker + (Shim::BYTES + length) as u32 + inserted,
+    };
     let mut body = reader.take_up_to(length);
     match shim.kind {
-        ShimType::Destination => *view = Some(IntView::without_stack(IntHeader::Destination, bytes, &[])),
-        ShimType::Md => read_md(&mut body, signal, length, start, bytes, view)?,
+        ShimType::Destination => *view = Some(IntView::without_stack(IntHeader::Destination, extent.added, &[])),
+        ShimType::Md if signal == Signal::Lab => read_lab(&mut body, extent, view)?,
+        ShimType::Md => read_md(&mut body, extent, detection, view)?,
         ShimType::Mx => {
-            covers(length, MxHeader::BYTES, start)?;
+            extent.stack(MxHeader::BYTES)?;
             let header = IntHeader::Mx(MxHeader::read(&mut body)?);
-            *view = Some(IntView::without_stack(header, bytes, body.rest()));
+            *view = Some(IntView::without_stack(header, extent.added, body.rest()));
         }
     }
     Ok(original)
@@ -167,41 +195,49 @@ fn read_v2<'a>(
 #[inline]
 fn read_md<'a>(
     body: &mut Reader<'a>,
-    signal: Signal,
-    length: usize,
-    shim_offset: usize,
-    bytes: u32,
+    extent: Extent,
+    detection: &Detection,
     view: &mut Option<IntView<'a>>,
 ) -> Result<(), WireError> {
-    let stack_length = covers(length, MdHeader::BYTES, shim_offset)?;
+    let length = extent.stack(MdHeader::BYTES)?;
     let at = body.offset();
     let header = MdHeader::read(body)?;
-    let offset = body.offset();
-    let (header, stack) = if signal == Signal::Lab {
-        let stack = Stack::new(HopLayout::lab(), body.rest(), stack_length, false, offset)?;
-        lab::check_bottom(&stack, offset)?;
-        (IntHeader::Lab(header), stack)
+    let layout = header.layout(at)?;
+    let source_only = if header.domain.instructions == 0 {
+        SourceOnly::None
     } else {
-        let source_only = header.domain.instructions != 0;
-        let layout = header.layout(at)?;
-        let stack = Stack::new(layout, body.rest(), stack_length, source_only, offset)?;
-        (IntHeader::Md(header), stack)
+        detection.source_only(header.domain.id)
     };
     *view = Some(IntView {
-        header,
-        stack,
+        header: IntHeader::Md(header),
+        stack: Stack::new(layout, body.rest(), length, source_only, body.offset())?,
         source_metadata: &[],
-        bytes,
+        bytes: extent.added,
     });
     Ok(())
 }
 
-/// The bytes that are left of a shim's length behind fixed headers.
-fn covers(length: usize, fixed: usize, shim_offset: usize) -> Result<usize, WireError> {
+fn read_lab<'a>(body: &mut Reader<'a>, extent: Extent, view: &mut Option<IntView<'a>>) -> Result<(), WireError> {
+    let length = extent.stack(MdHeader::BYTES)?;
+    let header = MdHeader::read(body)?;
+    let offset = body.offset();
+    let stack = Stack::new(HopLayout::lab(), body.rest(), length, SourceOnly::None, offset)?;
+    lab::check_bottom(&stack, offset)?;
+    *view = Some(IntView {
+        header: IntHeader::Lab(header),
+        stack,
+        source_metadata: &[],
+        bytes: extent.added,
+    });
+    Ok(())
+}
+
+/// The bytes that are left of a shim's length behind fixed headers; `offset` is that of the length.
+fn covers(length: usize, fixed: usize, offset: usize) -> Result<usize, WireError> {
     length.checked_sub(fixed).ok_or_else(|| {
         let expected = Expected::AtLeast((fixed / 4) as u32);
         let found = (length / 4) as u32;
-        WireError::new(Reason::ShimLength, "INT shim length", shim_offset + 1, expected, found)
+        WireError::new(Reason::ShimLength, "INT shim length", offset, expected, found)
     })
 }
 
@@ -212,19 +248,25 @@ fn read_old<'a>(
 ) -> Result<(IntView<'a>, Original), WireError> {
     let start = reader.offset();
     let shim = OldShim::read(reader)?;
-    let total = usize::from(shim.length) * 4;
-    let rest = covers_old(total, OldShim::BYTES, start)?;
+    let length_offset = start + 2;
+    let mut total = usize::from(shim.length) * 4;
+    if total == 0 {
+        total = v0_length(reader, detection).unwrap_or(0);
+    }
+    let rest = covers(total, OldShim::BYTES, length_offset)?;
     let mut body = reader.take_up_to(rest);
-    if shim.kind == ShimType::Destination {
+    if shim.kind == OldShimType::Destination {
         let view = IntView::without_stack(IntHeader::Destination, total as u32, &[]);
         return Ok((view, Original::Unchanged));
     }
     let version = body.rest().first().map_or(0, |first| first >> 4);
     match (version, detection.version_zero) {
-        (1, _) | (0, VersionZero::V1) => read_v1(&mut body, total, start, detection),
-        (0, VersionZero::V0(layout)) => read_v0(&mut body, total, start, layout, signal, detection),
+        (1, _) | (0, VersionZero::V1) => read_v1(&mut body, total, length_offset, detection),
+        (0, VersionZero::V0(layout)) => read_v0(&mut body, total, length_offset, layout, signal, detection),
         // The version of 0.4 has 2 bits, so that replication bits may follow within the nibble.
-        (2 | 3, VersionZero::V0(V0Layout::V04)) => read_v0(&mut body, total, start, V0Layout::V04, signal, detection),
+        (2 | 3, VersionZero::V0(V0Layout::V04)) => {
+            read_v0(&mut body, total, length_offset, V0Layout::V04, signal, detection)
+        }
         (other, _) => {
             let expected = Expected::OneOf("0 (INT 0.x) or 1 (INT 1.0)");
             let offset = body.offset();
@@ -239,23 +281,29 @@ fn read_old<'a>(
     }
 }
 
-fn covers_old(total: usize, fixed: usize, shim_offset: usize) -> Result<usize, WireError> {
-    covers(total, fixed, shim_offset + 1)
+/// The length of INT 0.x whose shim says 0, as some generators do: by the counts of its header.
+fn v0_length(reader: &Reader<'_>, detection: &Detection) -> Option<usize> {
+    let VersionZero::V0(layout) = detection.version_zero else {
+        return None;
+    };
+    let header = V0Header::read(&mut { *reader }, layout).ok()?;
+    let words = header.instruction_count.get() as usize * usize::from(header.total_hops);
+    Some(OldShim::BYTES + V0Header::BYTES + words * 4 + Tail::BYTES)
 }
 
 fn read_v1<'a>(
     body: &mut Reader<'a>,
     total: usize,
-    start: usize,
+    length_offset: usize,
     detection: &Detection,
 ) -> Result<(IntView<'a>, Original), WireError> {
-    let length = covers_old(total, OldShim::BYTES + V1Header::BYTES, start)?;
+    let length = covers(total, OldShim::BYTES + V1Header::BYTES, length_offset)?;
     let at = body.offset();
     let header = V1Header::read_any_version(body)?;
     let layout = header.layout(detection.v1_profile, at)?;
     let view = IntView {
         header: IntHeader::V1(header),
-        stack: Stack::new(layout, body.rest(), length, false, body.offset())?,
+        stack: Stack::new(layout, body.rest(), length, SourceOnly::None, body.offset())?,
         source_metadata: &[],
         bytes: total as u32,
     };
@@ -265,16 +313,18 @@ fn read_v1<'a>(
 fn read_v0<'a>(
     body: &mut Reader<'a>,
     total: usize,
-    start: usize,
+    length_offset: usize,
     layout: V0Layout,
     signal: Signal,
     detection: &Detection,
 ) -> Result<(IntView<'a>, Original), WireError> {
-    let length = covers_old(total, OldShim::BYTES + V0Header::BYTES + Tail::BYTES, start)?;
+    let length = covers(total, OldShim::BYTES + V0Header::BYTES + Tail::BYTES, length_offset)?;
     let at = body.offset();
     let header = V0Header::read(body, layout)?;
     let stack = v0_stack(&header, body.take_up_to(length), length, at, detection)?;
     let original = match (signal, Tail::read(body)) {
+        // Port 0 is reserved: a source that did not fill its tail.
+        (Signal::UdpPort, Ok(tail)) if tail.destination_port == 0 => Original::Unchanged,
         (Signal::UdpPort, Ok(tail)) => Original::DestinationPort(tail.destination_port),
         (Signal::UdpPort, Err(_)) => Original::Unknown,
         // The port is the packet's own, and some sources write another one into the tail of TCP.
@@ -324,5 +374,5 @@ fn v0_stack<'a>(
         let field = "INT 0.x words per hop";
         WireError::new(Reason::HopLength, field, header_offset + 4, expected, words.into())
     })?;
-    Stack::new(layout, bytes.rest(), length, false, bytes.offset())
+    Stack::new(layout, bytes.rest(), length, SourceOnly::None, bytes.offset())
 }

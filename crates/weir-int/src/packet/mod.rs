@@ -8,7 +8,7 @@ mod detection;
 mod int;
 mod network;
 
-pub use detection::{Detection, DscpMatch, VersionZero};
+pub use detection::{Detection, DomainSource, DscpMatch, VersionZero};
 pub use int::{IntHeader, IntView};
 pub use network::{Link, Network};
 
@@ -140,6 +140,7 @@ impl<'a> PacketView<'a> {
                 if FlowKey::has_ports(original) {
                     flow.source_port = reader.u16("original transport source port")?;
                     flow.destination_port = reader.u16("original transport destination port")?;
+                    self.flow = Some(flow);
                     skip_transport(reader, original, false)?;
                 }
             }

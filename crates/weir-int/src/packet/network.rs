@@ -67,8 +67,8 @@ pub struct Network {
     pub destination: IpAddr,
     /// The differentiated-services code point.
     pub dscp: Uint<6>,
-    /// The protocol of the payload, behind extension headers; that of an inserted UDP header (NPT 2)
-    /// where there is one. `None` if the packet ends before it.
+    /// The protocol of the payload, behind extension headers; that of an inserted UDP header (NPT
+    /// 2) where there is one. `None` if the packet ends before it.
     pub protocol: Option<u8>,
     /// Bytes of the packet from its IP header, by its length field; 0 if the header says 0.
     pub length: u32,

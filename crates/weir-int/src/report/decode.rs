@@ -159,7 +159,8 @@ impl Decoder {
             WireError::new(Reason::InnerType, "InType", offset, expected, found.into())
         })?;
         match inner_type {
-            InnerType::None | InnerType::Domain => {}
+            InnerType::None => {}
+            InnerType::Domain => report.domain_extension = reader.rest(),
             InnerType::Ethernet => self.read_packet(*reader, FirstHeader::Ethernet, report),
             InnerType::Ipv4 => self.read_packet(*reader, FirstHeader::Ipv4, report),
             InnerType::Ipv6 => self.read_packet(*reader, FirstHeader::Ipv6, report),
@@ -176,7 +177,7 @@ impl Decoder {
         report.packet.read(reader, first, detection);
     }
 
-    /// Reads the first packet among TLVs.
+    /// Reads TLVs up to the first packet.
     fn read_tlvs<'a>(&self, reader: &mut Reader<'a>, report: &mut Report<'a>) -> Result<(), WireError> {
         while !reader.is_empty() {
             let offset = reader.offset();
@@ -186,7 +187,12 @@ impl Decoder {
                 WireError::new(Reason::TlvType, "TLV type", offset, expected, found.into())
             })?;
             let first = match kind {
-                TlvType::Domain => continue,
+                TlvType::Domain => {
+                    if report.domain_extension.is_empty() {
+                        report.domain_extension = tlv.data.rest();
+                    }
+                    continue;
+                }
                 TlvType::Ethernet => FirstHeader::Ethernet,
                 TlvType::Ipv4 => FirstHeader::Ipv4,
                 TlvType::Ipv6 => FirstHeader::Ipv6,

@@ -108,18 +108,22 @@ pub struct Report<'a> {
     pub drop_reason: Option<u8>,
     /// When the packet came into the reporting node; `None` if the report does not say.
     pub ingress_timestamp: Option<Timestamp>,
-    /// What the report's headers say of the reporting node, with its node id; `None` if they say
-    /// nothing beyond it. It is also the last of [`Report::hops`].
+    /// What the report's headers say of the reporting node, with its node id; also the last of
+    /// [`Report::hops`]. `None` if they say nothing beyond the node id: 2.0 without metadata, 0.5
+    /// without drop or local header, and 1.0 without optional metadata whose packet has a stack
+    /// (its sink is mostly in that stack).
     pub own: Option<Hop>,
     /// The INT domain (2.0); 0 is the default.
     pub domain_id: u16,
     /// Domain-specific metadata of the reporting node (2.0).
     pub domain_metadata: &'a [u8],
-    /// Bytes of the packet in the report, from its first header on. Less than the packet's length if
-    /// it was truncated.
+    /// Domain-specific extension data: inner contents of that type, or the first TLV of it (2.0).
+    pub domain_extension: &'a [u8],
+    /// Bytes of the packet in the report, from its first header on. Less than the packet's length
+    /// if it was truncated.
     pub captured: u32,
-    /// The packet: its flow, lengths and INT. Its fault, if any, leaves the report valid; mostly the
-    /// packet was truncated.
+    /// The packet: its flow, lengths and INT. Its fault, if any, leaves the report valid; mostly
+    /// the packet was truncated.
     pub packet: PacketView<'a>,
 }
 
@@ -140,6 +144,7 @@ impl<'a> Report<'a> {
             own: None,
             domain_id: 0,
             domain_metadata: &[],
+            domain_extension: &[],
             captured: 0,
             packet: PacketView::default(),
         }

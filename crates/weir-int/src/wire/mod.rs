@@ -12,9 +12,11 @@
 //! | INT 0.4, 0.5 | [`OldShim`], [`V0Header`], [`Tail`] |
 //! | the lab format | [`Shim`], [`lab`] |
 //! | metadata of all of these | [`HopLayout`], [`Stack`], [`HopView`] |
+//! | INT with its stack, to encode | [`encode`] |
 //! | telemetry reports | [`report`] |
 
 mod encapsulation;
+pub mod encode;
 mod header;
 pub mod lab;
 pub(crate) mod metadata;
@@ -26,5 +28,6 @@ mod stack;
 pub use encapsulation::{GeneveOption, GreShim, VxlanGpeShim};
 pub use header::{Domain, MdHeader, MxHeader};
 pub use old::{Replication, Tail, V0Header, V0Layout, V1Header};
-pub use shim::{NextProtocol, OldShim, Shim, ShimType};
+pub use shim::{NextProtocol, OldShim, OldShimType, Shim, ShimType};
+pub(crate) use stack::SourceOnly;
 pub use stack::{HopLayout, HopView, Stack, V1Profile};

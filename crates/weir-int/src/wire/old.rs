@@ -139,7 +139,7 @@ impl V1Header {
 /// of Rep, C and E only; which one is in use cannot be detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum V0Layout {
-    /// 0.4: version of 2 bits. Byte 0 has C = 0x08, E = 0x04.
+    /// 0.4: version of 2 bits. Byte 0 has C = 0x08, E = 0x04. With Rep 1 it looks like INT 1.0.
     V04,
     /// 0.5: version of 4 bits. Byte 0 has C = 0x02, E = 0x01.
     #[default]
@@ -149,8 +149,8 @@ pub enum V0Layout {
 /// The header of INT 0.4 and 0.5, 8 bytes.
 ///
 /// 0.5: version 4 | Rep 2 | C 1 | E 1 | reserved 3 | instruction count 5 | max hop count 8 | total
-/// hop count 8 || instruction bitmap 16 | reserved 16. 0.4: version 2 | Rep 2 | C 1 | E 1 | reserved
-/// 5, the rest alike. In network order.
+/// hop count 8 || instruction bitmap 16 | reserved 16. 0.4: version 2 | Rep 2 | C 1 | E 1 |
+/// reserved 5, the rest alike. In network order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct V0Header {
     /// Rep: replication demanded.

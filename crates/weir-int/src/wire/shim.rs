@@ -4,14 +4,14 @@ use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
 
-/// The kind of INT header behind a shim.
+/// The kind of INT header behind a shim of INT 2.x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShimType {
-    /// Type 1: an MD header (hop-by-hop before INT 2.0), whose nodes add metadata to the packet.
+    /// Type 1: an MD header, whose nodes add metadata to the packet.
     Md,
     /// Type 2: a destination header, for the sink only; its format is not specified.
     Destination,
-    /// Type 3: an MX header, whose nodes send reports of their own. INT 2.x only.
+    /// Type 3: an MX header, whose nodes send reports of their own.
     Mx,
 }
 
@@ -125,13 +125,22 @@ impl Shim {
     }
 }
 
+/// The kind of INT header behind a shim of INT 0.x or 1.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OldShimType {
+    /// Type 1: a hop-by-hop header, whose nodes add metadata to the packet.
+    HopByHop,
+    /// Type 2: a destination header, for the sink only; its format is not specified.
+    Destination,
+}
+
 /// The shim of INT 0.x and 1.0 over TCP/UDP, 4 bytes.
 ///
 /// Type 8 | reserved 8 | length 8 | reserved 8 (1.0: DSCP 6, reserved 2), in network order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OldShim {
-    /// The kind of INT header that follows; never MX.
-    pub kind: ShimType,
+    /// The kind of INT header that follows.
+    pub kind: OldShimType,
     /// Words of 4 bytes of shim, INT header and stack; of the tail, too, in INT 0.x.
     pub length: u8,
     /// The DSCP value before INT (1.0 only).
@@ -150,8 +159,8 @@ impl OldShim {
         let offset = reader.offset();
         let [kind, _, length, dscp] = *reader.array("INT shim")?;
         let kind = match kind {
-            1 => ShimType::Md,
-            2 => ShimType::Destination,
+            1 => OldShimType::HopByHop,
+            2 => OldShimType::Destination,
             other => {
                 let expected = Expected::OneOf("1 (hop-by-hop) or 2 (destination)");
                 return Err(WireError::new(
@@ -173,7 +182,11 @@ impl OldShim {
     /// The shim on the wire. Reserved bits are 0.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        [self.kind.code(), 0, self.length, (self.dscp.get() as u8) << 2]
+        let kind = match self.kind {
+            OldShimType::HopByHop => 1,
+            OldShimType::Destination => 2,
+        };
+        [kind, 0, self.length, (self.dscp.get() as u8) << 2]
     }
 }
 

@@ -112,6 +112,28 @@ impl HopLayout {
         Some(Self::exact(format, bitmap, words))
     }
 
+    /// The layout of INT 1.0 with the sizes of the specification.
+    #[must_use]
+    pub fn specified_v1(bitmap: u16) -> Self {
+        Self::of_format(
+            Format::V1 {
+                wide_timestamps: false,
+                short_l2_ports: false,
+            },
+            bitmap,
+        )
+    }
+
+    /// The layout of INT 0.x with the sizes of the specification.
+    #[must_use]
+    pub fn specified_v0(bitmap: u16) -> Self {
+        Self::of_format(Format::V0 { wide_timestamps: false }, bitmap)
+    }
+
+    fn of_format(format: Format, bitmap: u16) -> Self {
+        Self::exact(format, bitmap, metadata::words(format, bitmap))
+    }
+
     /// The layout of the lab format.
     #[must_use]
     pub fn lab() -> Self {
@@ -225,6 +247,17 @@ impl<'a> HopView<'a> {
     }
 }
 
+/// The metadata that the source of a packet adds beyond those of other hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceOnly {
+    /// None.
+    None,
+    /// What is left of the stack behind whole hops.
+    Remainder,
+    /// This many bytes.
+    Bytes(usize),
+}
+
 /// The metadata stack of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
@@ -250,30 +283,34 @@ impl<'a> Stack<'a> {
 
     /// A stack of `length` bytes of which `bytes` are there (reports truncate packets).
     ///
-    /// The remainder of `length` by the length of a hop is source-only metadata, which belongs to
-    /// the oldest hop. `offset` is that of the stack, for errors.
+    /// `offset` is that of the stack, for errors.
     ///
     /// # Errors
-    /// Hops have no length but the stack has, or there is a remainder but no hop, or one although
-    /// `source_only` is false.
+    /// Source-only metadata without a hop, or a length that is no multiple of that of a hop without
+    /// them.
     pub(crate) fn new(
         layout: HopLayout,
         bytes: &'a [u8],
         length: usize,
-        source_only: bool,
+        source_only: SourceOnly,
         offset: usize,
     ) -> Result<Self, WireError> {
         let hop = layout.bytes();
-        let total = length.checked_div(hop).unwrap_or(0);
-        let remainder = length.checked_rem(hop).unwrap_or(length);
-        if remainder != 0 && (total == 0 || !source_only) {
+        let remainder = match source_only {
+            SourceOnly::None => 0,
+            SourceOnly::Remainder => length.checked_rem(hop).unwrap_or(0),
+            SourceOnly::Bytes(bytes) => bytes.min(length),
+        };
+        let of_hops = length - remainder;
+        let total = of_hops.checked_div(hop).unwrap_or(0);
+        if total * hop != of_hops || (total == 0 && remainder != 0) {
             let expected = Expected::MultipleOf(hop as u32);
             return Err(WireError::new(
                 Reason::StackLength,
                 "INT metadata stack",
                 offset,
                 expected,
-                length as u32,
+                of_hops as u32,
             ));
         }
         let bytes = bytes.get(..length).unwrap_or(bytes);

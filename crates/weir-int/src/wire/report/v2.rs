@@ -2,7 +2,7 @@
 
 use super::Flags;
 use crate::bits::Uint;
-use crate::error::{Expected, Reason, WireError};
+use crate::error::{Expected, Reason, TooLong, WireError};
 use crate::hop::Hop;
 use crate::read::Reader;
 use crate::wire::metadata::{self, Format, Metadata};
@@ -312,16 +312,6 @@ impl<'a> Tlv<'a> {
         out.resize(out.len() + words * 4 - data.len(), 0);
         Ok(())
     }
-}
-
-/// Contents exceed what a length field can express.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("contents: expected at most {limit} bytes, found {found}")]
-pub struct TooLong {
-    /// The most bytes.
-    pub limit: usize,
-    /// The number of bytes.
-    pub found: usize,
 }
 
 /// The main contents of an individual report to encode.
