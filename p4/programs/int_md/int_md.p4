@@ -1,6 +1,6 @@
-// An INT node (In-band Network Telemetry 2.1) that routes IPv4: source, transit and sink of INT-MD and
-// INT-MX, reports of its own (INT-XD), of drops and of long queues, all by its tables. See README.md
-// beside this file.
+// An INT node (In-band Network Telemetry 2.1) that routes IPv4: source, transit and sink of INT-MD
+// and INT-MX, reports of its own (INT-XD), of drops and of long queues, all by its tables. See
+// README.md beside this file.
 #include <core.p4>
 #include <v1model.p4>
 
