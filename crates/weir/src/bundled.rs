@@ -1,6 +1,7 @@
 //! Programs that come with weir, so that an installed binary needs no path.
 
 use weir_extern_api::{Files, NoFiles, ProgramFileError};
+use weir_syntax::preprocess::MemoryLoader;
 
 /// Name and text of each bundled program.
 pub const PROGRAMS: &[(&str, &str)] = &[
@@ -68,6 +69,25 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tc6a.p4", include_str!("../../../p4/programs/latency/tc6a/tc6a.p4")),
     ("tc6b.p4", include_str!("../../../p4/programs/latency/tc6b/tc6b.p4")),
 ];
+
+/// Name and text of each file that a bundled program includes.
+const INCLUDED: &[(&str, &str)] = &[
+    ("headers.p4i", include_str!("../../../p4/programs/int_md/headers.p4i")),
+    ("parser.p4i", include_str!("../../../p4/programs/int_md/parser.p4i")),
+    ("ingress.p4i", include_str!("../../../p4/programs/int_md/ingress.p4i")),
+    ("source.p4i", include_str!("../../../p4/programs/int_md/source.p4i")),
+    ("hop.p4i", include_str!("../../../p4/programs/int_md/hop.p4i")),
+    ("sink.p4i", include_str!("../../../p4/programs/int_md/sink.p4i")),
+    ("events.p4i", include_str!("../../../p4/programs/int_md/events.p4i")),
+    ("report.p4i", include_str!("../../../p4/programs/int_md/report.p4i")),
+    ("egress.p4i", include_str!("../../../p4/programs/int_md/egress.p4i")),
+    ("deparser.p4i", include_str!("../../../p4/programs/int_md/deparser.p4i")),
+];
+
+/// The files that bundled programs include.
+pub fn included() -> MemoryLoader {
+    INCLUDED.iter().copied().collect()
+}
 
 /// Name and content of each file that a bundled program names.
 const FILES: &[(&str, &[u8])] = &[(

@@ -1,6 +1,7 @@
-// The measuring switch of "Using P4-INT on Tofino for measuring device performance characteristics in a
-// network lab" (Mazigh et al.): it puts its timestamps into UDP packets on their way into a device under
-// test, and again when they come back. See README.md beside this file.
+// The measuring switch of "Using P4-INT on Tofino for measuring device performance characteristics
+// in a network lab" (Mazigh et al.): it puts its timestamps into UDP packets on their way into a
+// device under test, and again when they come back. Where they leave for their receiver they can be
+// restored, and the timestamps be reported. See README.md beside this file.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -25,6 +26,23 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<4> INT_TYPE_MD = 1;
 const bit<4> INT_VERSION = 2;
 
+const bit<4> REPORT_VERSION = 2;
+const bit<4> REPORT_INNER_ONLY = 0;
+const bit<4> REPORT_INNER_IPV4 = 4;
+// Stands for a length that reaches to the end of the UDP datagram.
+const bit<8> REPORT_LENGTH_OPEN = 0xFF;
+
+const bit<32> REPORT_SESSION = 1;
+// Metadata that a clone keeps, for its report.
+#define REPORT_FIELDS 1
+// standard_metadata.instance_type of a clone made in egress.
+const bit<32> EGRESS_CLONE = 2;
+
+const bit<16> ETHERNET_BYTES = 14;
+const bit<16> IPV4_BYTES = 20;
+const bit<16> UDP_BYTES = 8;
+// Group header and individual header.
+const bit<16> REPORT_BYTES = 12;
 const bit<16> SHIM_BYTES = 4;
 const bit<16> HEADER_BYTES = 12;
 const bit<16> METADATA_BYTES = 20;
@@ -94,17 +112,61 @@ header int_metadata_t {
     bit<15> reserved;
 }
 
+// The metadata of earlier hops.
+header int_stack_t {
+    varbit<8064> metadata;
+}
+
+header report_group_t {
+    bit<4> version;
+    bit<6> hardware_id;
+    bit<22> sequence_number;
+    bit<32> node_id;
+}
+
+header report_individual_t {
+    bit<4> report_type;
+    bit<4> inner_type;
+    bit<8> report_length;
+    bit<8> metadata_length;
+    bit<1> dropped;
+    bit<1> congested_queue;
+    bit<1> tracked_flow;
+    bit<1> intermediate;
+    bit<4> reserved;
+}
+
+// INT in a packet: the shim, the header, what this switch adds, what was there.
+struct telemetry_t {
+    int_shim_t shim;
+    int_header_t md;
+    int_metadata_t metadata;
+    int_stack_t stack;
+}
+
 struct headers_t {
+    // The outside of a report.
+    ethernet_t report_ethernet;
+    ipv4_t report_ipv4;
+    udp_t report_udp;
+    report_group_t report_group;
+    report_individual_t report_individual;
     ethernet_t ethernet;
     ipv4_t ipv4;
     udp_t udp;
-    int_shim_t int_shim;
-    int_header_t int_header;
-    int_metadata_t int_metadata;
+    telemetry_t telemetry;
+    // What a sink has taken out, for the report. The deparser does not know it.
+    telemetry_t removed_telemetry;
 }
 
 struct metadata_t {
+    // Whether the packet comes from a host, which does not send INT.
+    bool from_outside;
+    bool forged;
     bool measured;
+    bool sink;
+    // The UDP checksum of the packet with INT, for the report.
+    @field_list(REPORT_FIELDS) bit<16> checksum_with_int;
     // How many hops may still be added where this switch is the first.
     bit<8> hops;
     bit<16> mtu;
@@ -120,7 +182,22 @@ error {
 }
 
 parser LabParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    // The ports of hosts: what they send to the UDP port of INT is not INT.
+    value_set<Port>(512) outside_ports;
+
     state start {
+        transition select(standard_metadata.ingress_port) {
+            outside_ports: from_outside;
+            default: parse_ethernet;
+        }
+    }
+
+    state from_outside {
+        meta.from_outside = true;
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
@@ -140,18 +217,26 @@ parser LabParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
 
     state parse_udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.dst_port) {
-            INT_PORT: parse_int;
+        transition select(meta.from_outside, hdr.udp.dst_port) {
+            (false, INT_PORT): parse_int;
+            (true, INT_PORT): forged;
             default: accept;
         }
     }
 
-    // Metadata of earlier hops stays what it is: payload below ours.
+    // The sink would take bytes of the host's out of it.
+    state forged {
+        meta.forged = true;
+        transition accept;
+    }
+
+    // Metadata of earlier hops stays what it is, below ours.
     state parse_int {
-        packet.extract(hdr.int_shim);
-        packet.extract(hdr.int_header);
-        verify(hdr.int_shim.type == INT_TYPE_MD && hdr.int_shim.length >= 3 && hdr.int_header.version == INT_VERSION,
-            error.IntHeaderWrong);
+        packet.extract(hdr.telemetry.shim);
+        packet.extract(hdr.telemetry.md);
+        verify(hdr.telemetry.shim.type == INT_TYPE_MD && hdr.telemetry.shim.length >= 3
+            && hdr.telemetry.md.version == INT_VERSION, error.IntHeaderWrong);
+        packet.extract(hdr.telemetry.stack, ((bit<32>) hdr.telemetry.shim.length - 3) << 5);
         transition accept;
     }
 }
@@ -167,8 +252,8 @@ control LabVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control LabIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // 0: not parsed, 1: wrong checksum.
-    counter(2, CounterType.packets_and_bytes) refused;
+    // 0: not parsed, 1: wrong checksum, 2: a host sent to the UDP port of INT.
+    counter(3, CounterType.packets_and_bytes) refused;
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -211,6 +296,9 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         } else if (standard_metadata.checksum_error == 1) {
             refused.count(1);
             drop();
+        } else if (meta.forged) {
+            refused.count(2);
+            drop();
         } else {
             wires.apply();
             if (hdr.udp.isValid()) {
@@ -220,7 +308,123 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 }
 
+// Takes INT out of a packet: port, lengths and checksum are as they were before the first
+// measurement.
+control LabSink(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        telemetry_t none;
+        bit<16> bytes = ((bit<16>) hdr.telemetry.shim.length + 1) << 2;
+        meta.checksum_with_int = hdr.udp.checksum;
+        // The length counts twice: in the UDP header and in the pseudo header.
+        hash(meta.checksum_of_removed, HashAlgorithm.csum16, 16w0,
+            { hdr.udp.dst_port, hdr.telemetry.shim, hdr.telemetry.md, hdr.telemetry.metadata,
+              hdr.telemetry.stack, bytes, bytes }, 32w65536);
+        hdr.udp.dst_port = hdr.telemetry.shim.original_dst_port;
+        hdr.udp.length = hdr.udp.length - bytes;
+        hdr.ipv4.total_length = hdr.ipv4.total_length - bytes;
+        if (hdr.udp.checksum != 0) {
+            meta.checksum_before = ~hdr.udp.checksum;
+            hash(hdr.udp.checksum, HashAlgorithm.csum16, 16w0,
+                { meta.checksum_before, meta.checksum_of_removed, hdr.udp.dst_port }, 32w65536);
+            if (hdr.udp.checksum == 0) {
+                hdr.udp.checksum = 0xFFFF;
+            }
+        }
+        hdr.removed_telemetry = hdr.telemetry;
+        hdr.telemetry = none;
+        clone_preserving_field_list(CloneType.E2E, REPORT_SESSION, REPORT_FIELDS);
+    }
+}
+
+// Makes a report of the clone: the packet with INT, from its IPv4 header to the end of the stack.
+control LabReport(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    register<bit<32>>(1) report_sequence;
+
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action restore_telemetry() {
+        telemetry_t none;
+        bit<16> bytes;
+        hdr.telemetry = hdr.removed_telemetry;
+        hdr.removed_telemetry = none;
+        bytes = ((bit<16>) hdr.telemetry.shim.length + 1) << 2;
+        hdr.udp.dst_port = INT_PORT;
+        hdr.udp.length = hdr.udp.length + bytes;
+        hdr.udp.checksum = meta.checksum_with_int;
+        hdr.ipv4.total_length = hdr.ipv4.total_length + bytes;
+    }
+
+    action report(bit<32> node_id, MacAddress src_mac, MacAddress dst_mac, Ipv4Address src_addr, Ipv4Address dst_addr,
+                  bit<16> port) {
+        bit<32> sequence;
+        bit<16> inner_words;
+        @atomic {
+            report_sequence.read(sequence, 0);
+            report_sequence.write(0, sequence + 1);
+        }
+        restore_telemetry();
+        inner_words = ((IPV4_BYTES + UDP_BYTES + SHIM_BYTES) >> 2) + (bit<16>) hdr.telemetry.shim.length;
+        hdr.ethernet.setInvalid();
+        hdr.report_ethernet.setValid();
+        hdr.report_ethernet.dst_addr = dst_mac;
+        hdr.report_ethernet.src_addr = src_mac;
+        hdr.report_ethernet.ether_type = ETHERTYPE_IPV4;
+        hdr.report_udp.setValid();
+        hdr.report_udp.src_port = port;
+        hdr.report_udp.dst_port = port;
+        hdr.report_udp.length = UDP_BYTES + REPORT_BYTES + (inner_words << 2);
+        hdr.report_udp.checksum = 0;
+        hdr.report_ipv4.setValid();
+        hdr.report_ipv4.version = 4;
+        hdr.report_ipv4.ihl = 5;
+        hdr.report_ipv4.dscp = 0;
+        hdr.report_ipv4.ecn = 0;
+        hdr.report_ipv4.total_length = IPV4_BYTES + hdr.report_udp.length;
+        hdr.report_ipv4.identification = 0;
+        // May not be fragmented, so that the identification may be 0.
+        hdr.report_ipv4.flags = 0b010;
+        hdr.report_ipv4.fragment_offset = 0;
+        hdr.report_ipv4.ttl = 64;
+        hdr.report_ipv4.protocol = PROTOCOL_UDP;
+        hdr.report_ipv4.src_addr = src_addr;
+        hdr.report_ipv4.dst_addr = dst_addr;
+        hdr.report_group.setValid();
+        hdr.report_group.version = REPORT_VERSION;
+        hdr.report_group.hardware_id = 0;
+        hdr.report_group.sequence_number = sequence[21:0];
+        hdr.report_group.node_id = node_id;
+        hdr.report_individual.setValid();
+        hdr.report_individual.report_type = REPORT_INNER_ONLY;
+        hdr.report_individual.inner_type = REPORT_INNER_IPV4;
+        hdr.report_individual.report_length = REPORT_LENGTH_OPEN;
+        if (inner_words < (bit<16>) REPORT_LENGTH_OPEN) {
+            hdr.report_individual.report_length = (bit<8>) inner_words;
+        }
+        hdr.report_individual.metadata_length = 0;
+        hdr.report_individual.dropped = 0;
+        hdr.report_individual.congested_queue = 0;
+        hdr.report_individual.tracked_flow = 1;
+        hdr.report_individual.intermediate = 0;
+        hdr.report_individual.reserved = 0;
+        truncate((bit<32>) (ETHERNET_BYTES + hdr.report_ipv4.total_length));
+    }
+
+    // Where reports go. Nowhere unless the control plane says so.
+    table collector {
+        actions = { report; drop; }
+        default_action = drop;
+    }
+
+    apply {
+        collector.apply();
+    }
+}
+
 control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    LabSink() remove;
+    LabReport() report;
     // 0: not measured because the hop count was at its end, 1: because it did not fit in the MTU.
     counter(2, CounterType.packets) not_measured;
 
@@ -236,41 +440,53 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 512;
     }
 
+    action sink() {
+        meta.sink = true;
+    }
+
+    // INT ends in front of these ports: those of hosts.
+    table sink_ports {
+        key = { standard_metadata.egress_port: exact; }
+        actions = { sink; NoAction; }
+        const default_action = NoAction;
+        size = 512;
+    }
+
     action insert_header() {
-        hdr.int_shim.setValid();
-        hdr.int_shim.type = INT_TYPE_MD;
-        hdr.int_shim.next_protocol_type = 1;
-        hdr.int_shim.reserved = 0;
-        hdr.int_shim.length = 3;
-        hdr.int_shim.original_dst_port = hdr.udp.dst_port;
+        hdr.telemetry.shim.setValid();
+        hdr.telemetry.shim.type = INT_TYPE_MD;
+        hdr.telemetry.shim.next_protocol_type = 1;
+        hdr.telemetry.shim.reserved = 0;
+        hdr.telemetry.shim.length = 3;
+        hdr.telemetry.shim.original_dst_port = hdr.udp.dst_port;
         hdr.udp.dst_port = INT_PORT;
-        hdr.int_header.setValid();
-        hdr.int_header.version = INT_VERSION;
-        hdr.int_header.discard = 0;
-        hdr.int_header.hop_count_exceeded = 0;
-        hdr.int_header.mtu_exceeded = 0;
-        hdr.int_header.reserved = 0;
-        hdr.int_header.hop_words = 5;
-        hdr.int_header.remaining_hop_count = meta.hops;
-        hdr.int_header.instructions = 0x4C00;
-        hdr.int_header.domain_id = 0;
-        hdr.int_header.domain_instructions = 0;
-        hdr.int_header.domain_flags = 0;
+        hdr.telemetry.md.setValid();
+        hdr.telemetry.md.version = INT_VERSION;
+        hdr.telemetry.md.discard = 0;
+        hdr.telemetry.md.hop_count_exceeded = 0;
+        hdr.telemetry.md.mtu_exceeded = 0;
+        hdr.telemetry.md.reserved = 0;
+        hdr.telemetry.md.hop_words = 5;
+        hdr.telemetry.md.remaining_hop_count = meta.hops;
+        hdr.telemetry.md.instructions = 0x4C00;
+        hdr.telemetry.md.domain_id = 0;
+        hdr.telemetry.md.domain_instructions = 0;
+        hdr.telemetry.md.domain_flags = 0;
         meta.added_bytes = meta.added_bytes + SHIM_BYTES + HEADER_BYTES;
     }
 
     action insert_metadata(bit<1> bottom_of_stack) {
-        hdr.int_metadata.setValid();
+        hdr.telemetry.metadata.setValid();
         // The architecture's clock counts microseconds.
-        hdr.int_metadata.ingress_timestamp = standard_metadata.ingress_global_timestamp * 1000;
-        hdr.int_metadata.empty = 0;
-        hdr.int_metadata.egress_timestamp = standard_metadata.egress_global_timestamp * 1000;
-        hdr.int_metadata.ingress_port = (bit<16>) standard_metadata.ingress_port;
-        hdr.int_metadata.egress_port = (bit<16>) standard_metadata.egress_port;
-        hdr.int_metadata.bottom_of_stack = bottom_of_stack;
-        hdr.int_metadata.reserved = 0;
-        hdr.int_shim.length = hdr.int_shim.length + 5;
-        hdr.int_header.remaining_hop_count = hdr.int_header.remaining_hop_count - 1;
+        hdr.telemetry.metadata.ingress_timestamp = standard_metadata.ingress_global_timestamp * 1000;
+        hdr.telemetry.metadata.empty = 0;
+        hdr.telemetry.metadata.egress_timestamp = standard_metadata.egress_global_timestamp * 1000;
+        hdr.telemetry.metadata.ingress_port = (bit<16>) standard_metadata.ingress_port;
+        hdr.telemetry.metadata.egress_port = (bit<16>) standard_metadata.egress_port;
+        hdr.telemetry.metadata.bottom_of_stack = bottom_of_stack;
+        hdr.telemetry.metadata.reserved = 0;
+        hdr.telemetry.shim.length = hdr.telemetry.shim.length + 5;
+        hdr.telemetry.md.remaining_hop_count = hdr.telemetry.md.remaining_hop_count - 1;
         meta.added_bytes = meta.added_bytes + METADATA_BYTES;
     }
 
@@ -280,8 +496,8 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ipv4.total_length = hdr.ipv4.total_length + meta.added_bytes;
         hdr.udp.length = hdr.udp.length + meta.added_bytes;
         hash(meta.checksum_of_added, HashAlgorithm.csum16, 16w0,
-            { hdr.udp.dst_port, hdr.int_shim, hdr.int_header, hdr.int_metadata, meta.added_bytes, meta.added_bytes },
-            32w65536);
+            { hdr.udp.dst_port, hdr.telemetry.shim, hdr.telemetry.md, hdr.telemetry.metadata,
+              meta.added_bytes, meta.added_bytes }, 32w65536);
         if (hdr.udp.checksum != 0) {
             // An Internet checksum is the complement of a sum, so that of what was removed is what
             // has to be added.
@@ -295,35 +511,52 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         }
     }
 
-    apply {
-        if (meta.measured) {
-            mtus.apply();
-            bit<17> length = (bit<17>) hdr.ipv4.total_length + (bit<17>) METADATA_BYTES;
-            hash(meta.checksum_of_removed, HashAlgorithm.csum16, 16w0,
-                { hdr.udp.dst_port, hdr.int_shim, hdr.int_header }, 32w65536);
-            if (!hdr.int_shim.isValid()) {
-                if (length + (bit<17>) (SHIM_BYTES + HEADER_BYTES) > (bit<17>) meta.mtu) {
-                    not_measured.count(1);
-                } else if (meta.hops == 0) {
-                    not_measured.count(0);
-                } else {
-                    insert_header();
-                    insert_metadata(1);
-                    repair_udp();
-                }
+    action measure() {
+        bit<17> length = (bit<17>) hdr.ipv4.total_length + (bit<17>) METADATA_BYTES;
+        hash(meta.checksum_of_removed, HashAlgorithm.csum16, 16w0,
+            { hdr.udp.dst_port, hdr.telemetry.shim, hdr.telemetry.md }, 32w65536);
+        if (!hdr.telemetry.shim.isValid()) {
+            if (length + (bit<17>) (SHIM_BYTES + HEADER_BYTES) > (bit<17>) meta.mtu) {
+                not_measured.count(1);
+            } else if (meta.hops == 0) {
+                not_measured.count(0);
             } else {
-                if (hdr.int_header.remaining_hop_count == 0) {
-                    not_measured.count(0);
-                    hdr.int_header.hop_count_exceeded = 1;
-                } else if (length > (bit<17>) meta.mtu || hdr.int_shim.length > 250) {
-                    not_measured.count(1);
-                    hdr.int_header.mtu_exceeded = 1;
-                } else if (hdr.int_shim.length == 3) {
-                    insert_metadata(1);
-                } else {
-                    insert_metadata(0);
-                }
+                insert_header();
+                insert_metadata(1);
                 repair_udp();
+            }
+        } else {
+            if (hdr.telemetry.md.remaining_hop_count == 0) {
+                not_measured.count(0);
+                hdr.telemetry.md.hop_count_exceeded = 1;
+            } else if (length > (bit<17>) meta.mtu || hdr.telemetry.shim.length > 250) {
+                not_measured.count(1);
+                hdr.telemetry.md.mtu_exceeded = 1;
+            } else if (hdr.telemetry.shim.length == 3) {
+                insert_metadata(1);
+            } else {
+                insert_metadata(0);
+            }
+            repair_udp();
+        }
+    }
+
+    apply {
+        if (standard_metadata.instance_type == EGRESS_CLONE) {
+            report.apply(hdr, meta, standard_metadata);
+        } else {
+            sink_ports.apply();
+            // A sink starts no measurement: it would end at once.
+            if (meta.measured && (hdr.telemetry.shim.isValid() || !meta.sink)) {
+                mtus.apply();
+                if (meta.sink) {
+                    // What is added here does not leave: it need not fit.
+                    meta.mtu = 0xFFFF;
+                }
+                measure();
+            }
+            if (meta.sink && hdr.telemetry.shim.isValid()) {
+                remove.apply(hdr, meta);
             }
         }
     }
@@ -331,6 +564,12 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
 control LabComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
+        update_checksum(hdr.report_ipv4.isValid(),
+            { hdr.report_ipv4.version, hdr.report_ipv4.ihl, hdr.report_ipv4.dscp, hdr.report_ipv4.ecn,
+              hdr.report_ipv4.total_length, hdr.report_ipv4.identification, hdr.report_ipv4.flags,
+              hdr.report_ipv4.fragment_offset, hdr.report_ipv4.ttl, hdr.report_ipv4.protocol,
+              hdr.report_ipv4.src_addr, hdr.report_ipv4.dst_addr },
+            hdr.report_ipv4.header_checksum, HashAlgorithm.csum16);
         update_checksum(hdr.udp.isValid(),
             { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_length,
               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
@@ -341,7 +580,15 @@ control LabComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control LabDeparser(packet_out packet, in headers_t hdr) {
     apply {
-        packet.emit(hdr);
+        packet.emit(hdr.report_ethernet);
+        packet.emit(hdr.report_ipv4);
+        packet.emit(hdr.report_udp);
+        packet.emit(hdr.report_group);
+        packet.emit(hdr.report_individual);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.telemetry);
     }
 }
 

@@ -1,6 +1,7 @@
-// The measuring switch of "Using P4-INT on Tofino for measuring device performance characteristics in a network lab"
-// (Mazigh et al.) on the device that it was built with: the second timestamp is that of the moment of transmission, which
-// the port writes. See README.md beside this file.
+// The measuring switch of "Using P4-INT on Tofino for measuring device performance characteristics
+// in a network lab" (Mazigh et al.) on the device that it was built with: the second timestamp is
+// that of the moment of transmission, which the port writes. Where packets leave for their receiver
+// they can be restored, and the timestamps be reported. See README.md beside this file.
 #include <core.p4>
 #include <tna.p4>
 
@@ -24,6 +25,37 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<4> INT_TYPE_MD = 1;
 const bit<4> INT_VERSION = 2;
 
+const bit<4> REPORT_VERSION = 2;
+const bit<4> REPORT_INNER_ONLY = 0;
+const bit<4> REPORT_INNER_IPV4 = 4;
+// Stands for a length that reaches to the end of the UDP datagram.
+const bit<8> REPORT_LENGTH_OPEN = 0xFF;
+// The mirror session of reports, and the kind of mirror that ingress makes.
+const MirrorId_t REPORT_SESSION = 1;
+const MirrorType_t REPORT_MIRROR = 1;
+
+// What egress gets in front of a packet begins with its kind.
+const bit<8> KIND_PLAIN = 0;
+const bit<8> KIND_MEASURED = 1;
+const bit<8> KIND_REPORT = 2;
+
+// The records of earlier hops that a sink can take out.
+#define MOST_RECORDS 16
+const bit<8> RECORD_WORDS = 5;
+// The words of INT without records.
+const bit<8> HEADER_WORDS = 3;
+const bit<8> MOST_WORDS = HEADER_WORDS + MOST_RECORDS * RECORD_WORDS;
+// The value of a timestamp that is not available.
+const Timestamp NO_TIMESTAMP = 0xFFFFFFFFFFFF;
+
+const bit<16> ETHERNET_BYTES = 14;
+const bit<16> IPV4_BYTES = 20;
+const bit<16> UDP_BYTES = 8;
+// Group header and individual header.
+const bit<16> REPORT_BYTES = 12;
+const bit<16> MIRROR_BYTES = 12;
+// `pkt_length` counts the frame check sequence.
+const bit<16> FRAME_CHECK_BYTES = 4;
 const bit<16> SHIM_BYTES = 4;
 const bit<16> HEADER_BYTES = 12;
 const bit<16> METADATA_BYTES = 20;
@@ -92,15 +124,45 @@ header int_metadata_t {
     bit<15> reserved;
 }
 
-// The bytes of the packet that the port writes and mends: the second timestamp behind Ethernet, IPv4, UDP, shim, header
-// and the first one, and the UDP checksum.
+// The bytes of the packet that the port writes and mends: the second timestamp behind Ethernet,
+// IPv4, UDP, shim, header and the first one, and the UDP checksum.
 const bit<8> TIMESTAMP_OFFSET = 66;
 const bit<8> CHECKSUM_OFFSET = 40;
 
 // From ingress to egress: whether the packet is measured.
 header bridge_t {
+    bit<8> kind;
+}
+
+// In front of a packet that a sink mirrors: what it would have added.
+header mirror_t {
+    bit<8> kind;
+    Timestamp ingress_timestamp;
+    bit<16> ingress_port;
+    bit<16> egress_port;
     bit<1> measured;
-    bit<7> reserved;
+    bit<1> hop_count_exceeded;
+    bit<1> mtu_exceeded;
+    bit<5> reserved;
+}
+
+header report_group_t {
+    bit<4> version;
+    bit<6> hardware_id;
+    bit<22> sequence_number;
+    bit<32> node_id;
+}
+
+header report_individual_t {
+    bit<4> report_type;
+    bit<4> inner_type;
+    bit<8> report_length;
+    bit<8> metadata_length;
+    bit<1> dropped;
+    bit<1> congested_queue;
+    bit<1> tracked_flow;
+    bit<1> intermediate;
+    bit<4> reserved;
 }
 
 struct headers_t {
@@ -111,10 +173,22 @@ struct headers_t {
     int_shim_t int_shim;
     int_header_t int_header;
     int_metadata_t int_metadata;
+    int_metadata_t[MOST_RECORDS] int_stack;
 }
 
 struct metadata_t {
+    // Whether the packet comes from a host, which does not send INT.
+    bool from_outside;
+    bool forged;
+    bool sink;
+    // There are more records than a sink can take out, or part of one.
+    bool not_removable;
+    mirror_t mirror;
+    // The sum as `rest`, without the records.
+    bit<16> rest_of_removed;
     bool measured;
+    // Lengths and checksums are to follow what has changed.
+    bool changed;
     // The packet's UDP checksum is to be mended.
     bool has_checksum;
     bool ipv4_checksum_error;
@@ -129,19 +203,52 @@ struct metadata_t {
 struct egress_headers_t {
     ptp_metadata_t ptp;
     bridge_t bridge;
+    mirror_t mirror;
+    // The outside of a report.
+    ethernet_t report_ethernet;
+    ipv4_t report_ipv4;
+    udp_t report_udp;
+    report_group_t report_group;
+    report_individual_t report_individual;
+    // The packet in the report.
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    udp_t udp;
+    int_shim_t int_shim;
+    int_header_t int_header;
+    int_metadata_t int_metadata;
 }
 
-struct none_t {
+struct egress_metadata_t {
+    // The sum of all that the UDP checksum of a reported packet covers and egress does not change.
+    bit<16> rest;
+    bool has_checksum;
 }
 
 parser LabIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t intrinsic) {
     Checksum() ipv4_checksum;
     Checksum() udp_checksum;
+    Checksum() checksum_of_removed;
+    ParserCounter() words;
+    // The ports of hosts: what they send to the UDP port of INT is not INT.
+    value_set<PortId_t>(512) outside_ports;
 
     state start {
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
         meta.ipv4_checksum_error = false;
+        transition select(intrinsic.ingress_port) {
+            outside_ports: from_outside;
+            default: parse_ethernet;
+        }
+    }
+
+    state from_outside {
+        meta.from_outside = true;
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
@@ -171,25 +278,59 @@ parser LabIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     state parse_udp {
         packet.extract(hdr.udp);
         udp_checksum.subtract({ hdr.udp.checksum, hdr.udp.dst_port, hdr.udp.length, hdr.udp.length });
-        transition select(hdr.udp.dst_port) {
-            INT_PORT: parse_int;
+        checksum_of_removed.subtract({ hdr.udp.checksum, hdr.udp.dst_port, hdr.udp.length, hdr.udp.length });
+        transition select(meta.from_outside, hdr.udp.dst_port) {
+            (false, INT_PORT): parse_int;
+            (true, INT_PORT): parse_forged;
             default: parsed;
         }
     }
 
-    // Metadata of earlier hops stays what it is: payload below ours.
+    // The sink would take bytes of the host's out of it.
+    state parse_forged {
+        meta.forged = true;
+        transition accept;
+    }
+
+    // Metadata of earlier hops stays what it is, below ours.
     state parse_int {
         packet.extract(hdr.int_shim);
         packet.extract(hdr.int_header);
         udp_checksum.subtract(hdr.int_shim);
         udp_checksum.subtract(hdr.int_header);
+        checksum_of_removed.subtract(hdr.int_shim);
+        checksum_of_removed.subtract(hdr.int_header);
+        words.set(hdr.int_shim.length);
+        words.decrement(HEADER_WORDS);
         transition select(hdr.int_shim.type, hdr.int_shim.length, hdr.int_header.version) {
-            (INT_TYPE_MD, 3 .. 255, INT_VERSION): parsed;
+            (INT_TYPE_MD, HEADER_WORDS .. MOST_WORDS, INT_VERSION): find_record;
+            (INT_TYPE_MD, HEADER_WORDS .. 255, INT_VERSION): parse_unknown_stack;
         }
+    }
+
+    state find_record {
+        transition select(words.is_zero(), words.is_negative()) {
+            (true, false): parsed;
+            (false, false): parse_record;
+            default: parse_unknown_stack;
+        }
+    }
+
+    state parse_record {
+        packet.extract(hdr.int_stack.next);
+        checksum_of_removed.subtract(hdr.int_stack.last);
+        words.decrement(RECORD_WORDS);
+        transition find_record;
+    }
+
+    state parse_unknown_stack {
+        meta.not_removable = true;
+        transition parsed;
     }
 
     state parsed {
         meta.rest = udp_checksum.get();
+        meta.rest_of_removed = checksum_of_removed.get();
         transition accept;
     }
 }
@@ -198,8 +339,9 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
                    in ingress_intrinsic_metadata_from_parser_t from_parser,
                    inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
                    inout ingress_intrinsic_metadata_for_tm_t tm) {
-    // 0: cut off, 1: wrong checksum.
-    Counter<bit<64>, bit<1>>(2, CounterType_t.PACKETS_AND_BYTES) refused;
+    // 0: cut off, 1: wrong checksum, 2: a host sent to the UDP port of INT, 3: a sink cannot remove
+    // INT.
+    Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) refused;
     // 0: not measured because the hop count was at its end, 1: because it did not fit in the MTU.
     Counter<bit<64>, bit<1>>(2, CounterType_t.PACKETS) not_measured;
 
@@ -233,6 +375,18 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
     table measured_ports {
         key = { intrinsic.ingress_port: exact; }
         actions = { measure; measure_hops; NoAction; }
+        const default_action = NoAction;
+        size = 512;
+    }
+
+    action sink() {
+        meta.sink = true;
+    }
+
+    // INT ends in front of these ports: those of hosts.
+    table sink_ports {
+        key = { tm.ucast_egress_port: exact; }
+        actions = { sink; NoAction; }
         const default_action = NoAction;
         size = 512;
     }
@@ -284,7 +438,7 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         hdr.int_shim.length = hdr.int_shim.length + 5;
         hdr.int_header.remaining_hop_count = hdr.int_header.remaining_hop_count - 1;
         meta.added_bytes = meta.added_bytes + METADATA_BYTES;
-        hdr.bridge.measured = 1;
+        hdr.bridge.kind = KIND_MEASURED;
     }
 
     action add_metadata() {
@@ -311,27 +465,71 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         }
         hdr.ipv4.total_length = hdr.ipv4.total_length + meta.added_bytes;
         hdr.udp.length = hdr.udp.length + meta.added_bytes;
+        meta.changed = true;
         // A sender that does without a checksum does without it here, too.
         meta.has_checksum = hdr.udp.checksum != 0;
     }
 
+    // Port and lengths are as they were before the first measurement. The report is a mirror of the
+    // packet as it came, to which egress adds what would have been added here.
+    action remove() {
+        bit<16> bytes = ((bit<16>) hdr.int_shim.length + 1) << 2;
+        meta.mirror.setValid();
+        meta.mirror.kind = KIND_REPORT;
+        meta.mirror.ingress_timestamp = intrinsic.ingress_mac_tstamp;
+        meta.mirror.ingress_port = (bit<16>) intrinsic.ingress_port;
+        meta.mirror.egress_port = (bit<16>) tm.ucast_egress_port;
+        meta.mirror.measured = 0;
+        if (hdr.int_metadata.isValid()) {
+            meta.mirror.measured = 1;
+        }
+        meta.mirror.hop_count_exceeded = hdr.int_header.hop_count_exceeded;
+        meta.mirror.mtu_exceeded = hdr.int_header.mtu_exceeded;
+        meta.mirror.reserved = 0;
+        hdr.udp.dst_port = hdr.int_shim.original_dst_port;
+        hdr.udp.length = hdr.udp.length - bytes;
+        hdr.ipv4.total_length = hdr.ipv4.total_length - bytes;
+        hdr.int_shim.setInvalid();
+        hdr.int_header.setInvalid();
+        hdr.int_metadata.setInvalid();
+        hdr.int_stack.pop_front(MOST_RECORDS);
+        hdr.bridge.kind = KIND_PLAIN;
+        meta.rest = meta.rest_of_removed;
+        meta.changed = true;
+        meta.has_checksum = hdr.udp.checksum != 0;
+        for_deparser.mirror_type = REPORT_MIRROR;
+    }
+
     apply {
         hdr.bridge.setValid();
-        hdr.bridge.measured = 0;
-        hdr.bridge.reserved = 0;
+        hdr.bridge.kind = KIND_PLAIN;
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             refused.count(0);
             drop();
         } else if (meta.ipv4_checksum_error) {
             refused.count(1);
             drop();
-        } else {
-            wires.apply();
-            if (hdr.udp.isValid()) {
+        } else if (meta.forged) {
+            refused.count(2);
+            drop();
+        } else if (wires.apply().hit && hdr.udp.isValid()) {
+            sink_ports.apply();
+            if (meta.sink && hdr.int_shim.isValid() && meta.not_removable) {
+                refused.count(3);
+                drop();
+            } else {
                 measured_ports.apply();
-                if (meta.measured) {
+                // A sink starts no measurement: it would end at once.
+                if (meta.measured && (hdr.int_shim.isValid() || !meta.sink)) {
                     mtus.apply();
+                    if (meta.sink) {
+                        // What is added here does not leave: it need not fit.
+                        meta.mtu = 0xFFFF;
+                    }
                     add_metadata();
+                }
+                if (meta.sink && hdr.int_shim.isValid()) {
+                    remove();
                 }
             }
         }
@@ -342,9 +540,13 @@ control LabIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t
                            in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
     Checksum() ipv4_checksum;
     Checksum() udp_checksum;
+    Mirror(REPORT_MIRROR) report;
 
     apply {
-        if (meta.measured) {
+        if (for_deparser.mirror_type == REPORT_MIRROR) {
+            report.emit<mirror_t>(REPORT_SESSION, meta.mirror);
+        }
+        if (meta.changed) {
             hdr.ipv4.header_checksum = ipv4_checksum.update({ hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
                 hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
                 hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
@@ -358,20 +560,149 @@ control LabIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t
     }
 }
 
-parser LabEgressParser(packet_in packet, out egress_headers_t hdr, out none_t meta, out egress_intrinsic_metadata_t intrinsic) {
+parser LabEgressParser(packet_in packet, out egress_headers_t hdr, out egress_metadata_t meta, out egress_intrinsic_metadata_t intrinsic) {
+    Checksum() udp_checksum;
+
     state start {
         packet.extract(intrinsic);
+        transition select(packet.lookahead<bit<8>>()) {
+            KIND_REPORT: parse_mirror;
+            default: parse_bridge;
+        }
+    }
+
+    state parse_bridge {
         packet.extract(hdr.bridge);
+        transition accept;
+    }
+
+    // Ingress has seen that all this is there.
+    state parse_mirror {
+        packet.extract(hdr.mirror);
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.int_shim);
+        packet.extract(hdr.int_header);
+        udp_checksum.subtract({ hdr.udp.checksum, hdr.udp.length, hdr.udp.length });
+        udp_checksum.subtract(hdr.int_shim);
+        udp_checksum.subtract(hdr.int_header);
+        meta.rest = udp_checksum.get();
         transition accept;
     }
 }
 
-control LabEgress(inout egress_headers_t hdr, inout none_t meta, in egress_intrinsic_metadata_t intrinsic,
+// Makes a report of a mirrored packet: what the sink measured comes on top of its records, and the
+// headers of a report in front.
+control LabReport(inout egress_headers_t hdr, inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic,
+                  inout egress_intrinsic_metadata_for_deparser_t for_deparser) {
+    Register<bit<32>, bit<1>>(1) report_sequence;
+    RegisterAction<bit<32>, bit<1>, bit<32>>(report_sequence) next_sequence = {
+        void apply(inout bit<32> value, out bit<32> sequence) {
+            sequence = value;
+            value = value + 1;
+        }
+    };
+
+    action drop() {
+        for_deparser.drop_ctl = 1;
+    }
+
+    // The sink's time of departure is that of a packet without INT: it is not known here.
+    action insert_metadata() {
+        hdr.int_metadata.setValid();
+        hdr.int_metadata.ingress_timestamp = hdr.mirror.ingress_timestamp;
+        hdr.int_metadata.empty = 0;
+        hdr.int_metadata.egress_timestamp = NO_TIMESTAMP;
+        hdr.int_metadata.ingress_port = hdr.mirror.ingress_port;
+        hdr.int_metadata.egress_port = hdr.mirror.egress_port;
+        hdr.int_metadata.bottom_of_stack = 0;
+        if (hdr.int_shim.length == HEADER_WORDS) {
+            hdr.int_metadata.bottom_of_stack = 1;
+        }
+        hdr.int_metadata.reserved = 0;
+        hdr.int_shim.length = hdr.int_shim.length + RECORD_WORDS;
+        hdr.int_header.remaining_hop_count = hdr.int_header.remaining_hop_count - 1;
+        hdr.ipv4.total_length = hdr.ipv4.total_length + METADATA_BYTES;
+        hdr.udp.length = hdr.udp.length + METADATA_BYTES;
+    }
+
+    action report(bit<32> node_id, MacAddress src_mac, MacAddress dst_mac, Ipv4Address src_addr, Ipv4Address dst_addr,
+                  bit<16> port) {
+        // From the IPv4 header to the end of what the mirror session lets through.
+        bit<16> inner_bytes = intrinsic.pkt_length - FRAME_CHECK_BYTES - MIRROR_BYTES - ETHERNET_BYTES;
+        hdr.int_header.hop_count_exceeded = hdr.mirror.hop_count_exceeded;
+        hdr.int_header.mtu_exceeded = hdr.mirror.mtu_exceeded;
+        if (hdr.mirror.measured == 1) {
+            insert_metadata();
+            inner_bytes = inner_bytes + METADATA_BYTES;
+        }
+        meta.has_checksum = hdr.udp.checksum != 0;
+        hdr.mirror.setInvalid();
+        hdr.ethernet.setInvalid();
+        hdr.report_ethernet.setValid();
+        hdr.report_ethernet.dst_addr = dst_mac;
+        hdr.report_ethernet.src_addr = src_mac;
+        hdr.report_ethernet.ether_type = ETHERTYPE_IPV4;
+        hdr.report_udp.setValid();
+        hdr.report_udp.src_port = port;
+        hdr.report_udp.dst_port = port;
+        hdr.report_udp.length = UDP_BYTES + REPORT_BYTES + inner_bytes;
+        hdr.report_udp.checksum = 0;
+        hdr.report_ipv4.setValid();
+        hdr.report_ipv4.version = 4;
+        hdr.report_ipv4.ihl = 5;
+        hdr.report_ipv4.dscp = 0;
+        hdr.report_ipv4.ecn = 0;
+        hdr.report_ipv4.total_length = IPV4_BYTES + hdr.report_udp.length;
+        hdr.report_ipv4.identification = 0;
+        // May not be fragmented, so that the identification may be 0.
+        hdr.report_ipv4.flags = 0b010;
+        hdr.report_ipv4.fragment_offset = 0;
+        hdr.report_ipv4.ttl = 64;
+        hdr.report_ipv4.protocol = PROTOCOL_UDP;
+        hdr.report_ipv4.src_addr = src_addr;
+        hdr.report_ipv4.dst_addr = dst_addr;
+        hdr.report_group.setValid();
+        hdr.report_group.version = REPORT_VERSION;
+        hdr.report_group.hardware_id = 0;
+        hdr.report_group.sequence_number = (bit<22>) next_sequence.execute(0);
+        hdr.report_group.node_id = node_id;
+        hdr.report_individual.setValid();
+        hdr.report_individual.report_type = REPORT_INNER_ONLY;
+        hdr.report_individual.inner_type = REPORT_INNER_IPV4;
+        // The payload is part of it, whose length need not be whole words.
+        hdr.report_individual.report_length = REPORT_LENGTH_OPEN;
+        hdr.report_individual.metadata_length = 0;
+        hdr.report_individual.dropped = 0;
+        hdr.report_individual.congested_queue = 0;
+        hdr.report_individual.tracked_flow = 1;
+        hdr.report_individual.intermediate = 0;
+        hdr.report_individual.reserved = 0;
+    }
+
+    // Where reports go. Nowhere unless the control plane says so.
+    table collector {
+        actions = { report; drop; }
+        default_action = drop;
+        size = 1;
+    }
+
+    apply {
+        collector.apply();
+    }
+}
+
+control LabEgress(inout egress_headers_t hdr, inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic,
                   in egress_intrinsic_metadata_from_parser_t from_parser,
                   inout egress_intrinsic_metadata_for_deparser_t for_deparser,
                   inout egress_intrinsic_metadata_for_output_port_t for_port) {
+    LabReport() report;
+
     apply {
-        if (hdr.bridge.measured == 1) {
+        if (hdr.mirror.isValid()) {
+            report.apply(hdr, meta, intrinsic, for_deparser);
+        } else if (hdr.bridge.kind == KIND_MEASURED) {
             for_port.update_delay_on_tx = 1;
             hdr.ptp.setValid();
             hdr.ptp.udp_cksum_byte_offset = CHECKSUM_OFFSET;
@@ -382,9 +713,26 @@ control LabEgress(inout egress_headers_t hdr, inout none_t meta, in egress_intri
     }
 }
 
-control LabEgressDeparser(packet_out packet, inout egress_headers_t hdr, in none_t meta,
+control LabEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_metadata_t meta,
                           in egress_intrinsic_metadata_for_deparser_t for_deparser) {
+    Checksum() report_checksum;
+    Checksum() ipv4_checksum;
+    Checksum() udp_checksum;
+
     apply {
+        if (hdr.report_ipv4.isValid()) {
+            hdr.report_ipv4.header_checksum = report_checksum.update({ hdr.report_ipv4.version, hdr.report_ipv4.ihl,
+                hdr.report_ipv4.dscp, hdr.report_ipv4.ecn, hdr.report_ipv4.total_length, hdr.report_ipv4.identification,
+                hdr.report_ipv4.flags, hdr.report_ipv4.fragment_offset, hdr.report_ipv4.ttl, hdr.report_ipv4.protocol,
+                hdr.report_ipv4.src_addr, hdr.report_ipv4.dst_addr });
+            hdr.ipv4.header_checksum = ipv4_checksum.update({ hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+                hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+                hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
+        }
+        if (meta.has_checksum) {
+            hdr.udp.checksum = udp_checksum.update(data = { meta.rest, hdr.udp.length, hdr.udp.length, hdr.int_shim,
+                hdr.int_header, hdr.int_metadata }, zeros_as_ones = true);
+        }
         packet.emit(hdr);
     }
 }

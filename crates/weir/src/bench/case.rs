@@ -67,7 +67,9 @@ impl Case {
             bail!("no program {name} is bundled");
         };
         let options = weir_compiler::Options::default();
-        let compilation = weir_compiler::compile_source(&file, text, &options, weir_arch::targets());
+        let included = crate::bundled::included();
+        let text = text.as_bytes().to_vec();
+        let compilation = weir_compiler::compile_bytes(&file, text, &options, &included, weir_arch::targets());
         let Some(program) = compilation.program else {
             bail!("the bundled {name} does not compile");
         };
