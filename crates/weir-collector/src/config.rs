@@ -37,6 +37,10 @@ pub struct Config {
     /// Whether sequence numbers of exporters are followed; not by collectors that each get a part of
     /// the datagrams from a [`Reception`](crate::Reception), which does.
     pub follows_sequences: bool,
+    /// INT domain whose sources number the packets of each flow: domain-specific instruction 0
+    /// (0x8000), 4 bytes at the begin of the metadata that sources alone add (`int_md` does). Every
+    /// numbered packet must be reported: numbers that are missing count as lost packets.
+    pub sequence_domain: Option<u16>,
     /// Whether clocks are taken as equal.
     pub clocks: Clocks,
     /// ns per unit of timestamps: 1, or 1000 for nodes that count µs.
@@ -65,6 +69,7 @@ impl Default for Config {
         Config {
             decoder: Decoder::default(),
             follows_sequences: true,
+            sequence_domain: None,
             clocks: Clocks::default(),
             timestamp_ns: 1,
             latency_ns: 1,

@@ -7,10 +7,15 @@ use crate::flow::FlowAt;
 use crate::interval::Unused;
 use crate::network::{PortState, QueueState};
 use crate::path::{Path, PathHop, PortKey};
+use crate::sequence::{Sequence, SequenceCounts};
 use crate::watch::{Crossing, Limits, Watch};
 use weir_int::FlowKey;
+use weir_int::packet::IntHeader;
 use weir_int::report::Report;
 use weir_int::{Hop, Timestamp};
+
+/// The domain-specific instruction of packets that their source has numbered.
+const NUMBERED: u16 = 0x8000;
 
 /// A queue that is above its limit for less than this has had a microburst, ns.
 const MICROBURST: u64 = 1_000_000_000;
@@ -216,6 +221,15 @@ impl Collector {
         if path.is_some() {
             flow.path = path;
         }
+        if let Some(number) = self
+            .config
+            .sequence_domain
+            .and_then(|domain| flow_number(report, domain))
+        {
+            let rare = flow.rare.get_or_insert_default();
+            let start = || (Sequence::new(u32::BITS), SequenceCounts::default());
+            rare.sequence.get_or_insert_with(start).0.arrive(number.into());
+        }
         let Some(transit) = transit else {
             return;
         };
@@ -239,6 +253,20 @@ impl Collector {
         let watch = &mut flow.rare.get_or_insert_default().watch;
         watcher.look(watch, limits, Quantity::FlowLatency, latency, subject);
     }
+}
+
+/// The number of a packet within its flow, which the source of this INT domain gave it.
+fn flow_number(report: &Report<'_>, domain: u16) -> Option<u32> {
+    let Some(IntHeader::Md(header)) = report.int() else {
+        return None;
+    };
+    if header.domain.id != domain || header.domain.instructions & NUMBERED == 0 || report.flags.dropped {
+        return None;
+    }
+    let stack = report.packet.int.as_ref()?.stack;
+    let source = stack.get(stack.announced().checked_sub(1)?)?;
+    let metadata = source.domain_metadata().get(stack.layout().domain_bytes()..)?;
+    Some(u32::from_be_bytes(*metadata.first_chunk()?))
 }
 
 /// The time that a packet spent in a node, ns.

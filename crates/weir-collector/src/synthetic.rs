@@ -9,6 +9,9 @@ use weir_int::{FlowKey, Hop, Timestamp, TimestampWidth, Uint};
 /// The DSCP value of packets with INT.
 pub const DSCP: u8 = 0x17;
 
+/// The INT domain of packets with numbers.
+pub const DOMAIN: u16 = 0x4e55;
+
 /// Node id, ports of level 1, queue, both timestamps.
 const INSTRUCTIONS: u16 = 0xdc00;
 /// Ports of level 1, queue, both timestamps.
@@ -23,6 +26,8 @@ pub struct Packet {
     pub bytes: u16,
     /// Its hops, source first, as their nodes would report them.
     pub hops: Vec<Hop>,
+    /// The number that its source gives it within its flow, in INT domain [`DOMAIN`].
+    pub number: Option<u32>,
 }
 
 /// A hop with a queue and timestamps.
@@ -52,8 +57,11 @@ impl Packet {
         let layout = HopLayout::v2(INSTRUCTIONS, HopLayout::words_of_v2(INSTRUCTIONS));
         let mut stack = Vec::new();
         if let Some(layout) = layout.filter(|_| with_int) {
-            for hop in self.hops.iter().rev() {
-                layout.write(hop, &[], None, &mut stack);
+            for (at, hop) in self.hops.iter().enumerate().rev() {
+                match self.number.filter(|_| at == 0) {
+                    Some(number) => layout.write_source(hop, &number.to_be_bytes(), None, &mut stack),
+                    None => layout.write(hop, &[], None, &mut stack),
+                }
             }
         }
         let int = if with_int {
@@ -84,7 +92,11 @@ impl Packet {
                 hop_words: Uint::truncate(HopLayout::words_of_v2(INSTRUCTIONS).into()),
                 remaining_hops: 8,
                 instructions: INSTRUCTIONS,
-                domain: Domain::default(),
+                domain: self.number.map_or(Domain::default(), |_| Domain {
+                    id: DOMAIN,
+                    instructions: 0x8000,
+                    flags: 0,
+                }),
                 ..MdHeader::default()
             };
             out.extend(shim.to_bytes());

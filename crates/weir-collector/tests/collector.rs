@@ -1,7 +1,7 @@
 //! What a collector says of a network whose truth is known.
 
 use std::net::{IpAddr, Ipv4Addr};
-use weir_collector::synthetic::{DSCP, Packet, hop};
+use weir_collector::synthetic::{DOMAIN, DSCP, Packet, hop};
 use weir_collector::{
     Collector, Config, FlowSummary, Interval, Limits, LinkKey, Path, PortKey, Reception, Subject, Unused, Watched, What,
 };
@@ -47,6 +47,7 @@ fn packet(n: u32, nodes: &[u32], time: u64, has_offsets: bool) -> Packet {
         flow: flow(n),
         bytes: 1000,
         hops: nodes.iter().enumerate().map(hop_at).collect(),
+        number: None,
     }
 }
 
@@ -162,6 +163,26 @@ fn reports_that_are_lost_late_or_doubled_are_counted_by_exporter() {
     collector.take(11, SINK, &packet(1, &[7], 1000, false).sink_report(4));
     let (interval, _) = end(&mut collector, 20);
     assert_eq!(interval.exporters.values().next().unwrap().lost, -1);
+}
+
+#[test]
+fn packets_of_a_flow_that_are_lost_or_overtaken_are_counted_by_their_numbers() {
+    let mut collector = Collector::new(Config {
+        sequence_domain: Some(DOMAIN),
+        ..config()
+    });
+    for (time, number) in [0, 1, 4, 2, 5].into_iter().enumerate() {
+        let packet = Packet {
+            number: Some(number),
+            ..packet(1, &[1, 2, 3], 1000, false)
+        };
+        collector.take(time as u64, SINK, &packet.sink_report(time as u32));
+    }
+    let (interval, flows) = end(&mut collector, 10);
+    let counts = flows[0].sequence.unwrap();
+    assert_eq!((counts.received, counts.lost, counts.reordered), (5, 1, 1));
+    assert_eq!(flows[0].path.as_ref().unwrap().0.len(), 3);
+    assert_eq!(interval.exporters.values().next().unwrap().lost, 0);
 }
 
 #[test]

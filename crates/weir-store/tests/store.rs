@@ -38,7 +38,13 @@ fn report(flow: u16, latency: u64, sequence: u32) -> Vec<u8> {
         hop(1, (1, 2), (0, 9), 1000, 1000 + latency),
         hop(2, (3, 4), (1, 7), 1100 + latency, 1200 + latency),
     ];
-    Packet { flow, bytes: 500, hops }.sink_report(sequence)
+    Packet {
+        flow,
+        bytes: 500,
+        hops,
+        number: None,
+    }
+    .sink_report(sequence)
 }
 
 fn written(file: &std::path::Path, seconds: std::ops::Range<u64>) {

@@ -47,6 +47,8 @@ enum Command {
     Bench(Bench),
     /// Predict from the source what a program costs: nanoseconds on a Tofino, cycles on weir
     Latency(crate::latency::Latency),
+    /// Measure networks and devices by in-band telemetry (INT): collect reports, show results
+    Int(crate::int::Int),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
     /// Print what makes a shell complete weir's command lines
@@ -67,7 +69,9 @@ impl Command {
             Command::Run(arguments) => &mut arguments.source,
             Command::Bench(arguments) => return Some((&mut arguments.front_end, arguments.program.as_deref())),
             Command::Latency(arguments) => arguments.source()?,
-            Command::Demo(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => return None,
+            Command::Demo(_) | Command::Int(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => {
+                return None;
+            }
         };
         Some((&mut source.front_end, Some(&source.program)))
     }
@@ -628,6 +632,7 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Run(arguments) => crate::run::run(&arguments, &messages),
         Command::Bench(arguments) => crate::bench::bench(&arguments, &messages),
         Command::Latency(arguments) => crate::latency::latency(arguments, &messages),
+        Command::Int(arguments) => crate::int::int(arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
         Command::Completion(arguments) => crate::shell::completion(&arguments),
         Command::Man(arguments) => crate::shell::man(&arguments),

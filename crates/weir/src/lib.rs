@@ -37,6 +37,7 @@ mod demo;
 mod extern_rows;
 mod graph;
 mod input;
+mod int;
 mod lanes;
 mod latency;
 mod lines;

@@ -1,0 +1,26 @@
+//! `weir int`: measures networks and devices by in-band telemetry (INT).
+
+mod arguments;
+mod collect;
+mod demo;
+mod query;
+mod report;
+mod show;
+mod table;
+
+pub use arguments::Int;
+
+use crate::output::Messages;
+use anyhow::Result;
+use arguments::Task;
+
+/// Does what the command line says.
+pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
+    match arguments.task {
+        Task::Collect(arguments) => collect::collect(&arguments, messages),
+        Task::Query(arguments) => query::query(&arguments),
+        Task::Show(arguments) => show::show(&arguments),
+        Task::Report(arguments) => report::report(&arguments, messages),
+        Task::Demo(arguments) => demo::demo(&arguments, messages),
+    }
+}

@@ -1,0 +1,216 @@
+//! `weir int collect`: from reports to a file of results.
+
+mod analysis;
+mod metrics;
+mod source;
+mod writer;
+
+use super::arguments::{ClockChoice, Collect, Format, ReportVersionChoice, WatchLimits};
+use crate::cli::NO;
+use crate::output::Messages;
+use analysis::Analysis;
+use anyhow::{Context, Result};
+use metrics::Metrics;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use source::{Source, Taken};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use weir_collector::{Clocks, Config, Interval, Limits, Totals, Unused, Watched};
+use weir_int::packet::Detection;
+use weir_int::report::{Decoder, ReportVersion, VersionChoice};
+use writer::Writer;
+
+/// The longest wait for reports: within it a signal is noticed.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Collects until the time is over, a signal comes, or the capture ends.
+pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
+    }
+    let source = Source::open(arguments, messages)?;
+    let writer = Writer::start(arguments.output.as_deref(), arguments.retention)?;
+    let metrics = arguments
+        .http
+        .map(|address| Metrics::start(address, messages))
+        .transpose()?;
+    let mut run = Run {
+        analysis: Analysis::start(config(arguments), arguments.threads.into())?,
+        interval: nanoseconds(arguments.interval),
+        start: None,
+        totals: Totals::default(),
+        reports_lost: 0,
+        writer,
+        metrics,
+    };
+    let kernel = run.until_end(source, arguments.duration, &stop)?;
+    run.writer.finish()?;
+    answer(arguments, &run.totals, run.reports_lost, kernel, messages)
+}
+
+/// The configuration of collectors.
+pub fn config(arguments: &Collect) -> Config {
+    Config {
+        decoder: decoder(&arguments.format),
+        clocks: match arguments.clocks {
+            ClockChoice::Estimated => Clocks::Estimated,
+            ClockChoice::Trusted => Clocks::Trusted,
+        },
+        sequence_domain: arguments.format.flow_numbers,
+        timestamp_ns: arguments.format.timestamp_unit.nanoseconds(),
+        latency_ns: arguments.format.latency_unit.nanoseconds(),
+        watched: watched(&arguments.limits),
+        max_flows: arguments.flows,
+        ..Config::default()
+    }
+}
+
+fn decoder(format: &Format) -> Decoder {
+    Decoder {
+        version: match format.report_version {
+            ReportVersionChoice::Detect => VersionChoice::Detect,
+            ReportVersionChoice::V0_5 => VersionChoice::Fixed(ReportVersion::V0_5),
+            ReportVersionChoice::V1_0 => VersionChoice::Fixed(ReportVersion::V1_0),
+            ReportVersionChoice::V2_0 => VersionChoice::Fixed(ReportVersion::V2_0),
+        },
+        detection: Detection {
+            udp_ports: format.int_port.clone(),
+            lab_ports: format.lab_port.clone(),
+            dscp: format.dscp,
+            probe_marker: format.probe_marker,
+            ..Detection::default()
+        },
+    }
+}
+
+fn watched(limits: &WatchLimits) -> Watched {
+    let with_delta = |limits_of: Option<Limits>| {
+        let add = |found: Limits| Limits {
+            delta: limits
+                .delta
+                .map(|percent| (found.rise / 100 * u64::from(percent)).max(1)),
+            ..found
+        };
+        limits_of.map(add)
+    };
+    Watched {
+        flow_latency: with_delta(limits.flow_limit),
+        hop_latency: with_delta(limits.hop_limit),
+        queue_occupancy: with_delta(limits.queue_limit),
+        tx_utilisation: with_delta(limits.utilisation_limit),
+        keepalive: limits.keepalive.map(nanoseconds),
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A collection at work.
+struct Run {
+    analysis: Analysis,
+    /// Length of an interval, ns.
+    interval: u64,
+    /// Begin of the interval, by the time of reports.
+    start: Option<u64>,
+    totals: Totals,
+    reports_lost: i64,
+    writer: Writer,
+    metrics: Option<Metrics>,
+}
+
+impl Run {
+    /// Datagrams that the kernel dropped.
+    fn until_end(&mut self, mut source: Source, longest: Option<Duration>, stop: &AtomicBool) -> Result<u64> {
+        let end = longest.map(|time| Instant::now() + time);
+        let mut latest = 0;
+        loop {
+            let is_over = end.is_some_and(|end| Instant::now() >= end);
+            if is_over || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let taken = source.take(WAIT, |now, datagrams| {
+                latest = now;
+                self.tick(now)?;
+                self.analysis.take(now, datagrams)
+            })?;
+            match taken {
+                Taken::Some => {}
+                Taken::Nothing(now) => {
+                    latest = now;
+                    self.tick(now)?;
+                }
+                Taken::End => break,
+            }
+        }
+        let kernel = source.dropped()?;
+        if self.start.is_some() {
+            self.end_interval(latest)?;
+        }
+        Ok(kernel)
+    }
+
+    /// Ends the interval if its time is over.
+    fn tick(&mut self, now: u64) -> Result<()> {
+        let start = *self.start.get_or_insert(now);
+        if now.saturating_sub(start) >= self.interval {
+            self.end_interval(now)?;
+        }
+        Ok(())
+    }
+
+    fn end_interval(&mut self, now: u64) -> Result<()> {
+        let (mut interval, flows) = self.analysis.end_interval(now)?;
+        interval.start = self.start.replace(now).unwrap_or(now);
+        self.totals.add(&interval.totals);
+        self.reports_lost += lost(&interval);
+        if let Some(metrics) = &self.metrics {
+            metrics.update(&interval, &self.totals);
+        }
+        self.writer.write(interval, flows)
+    }
+}
+
+fn lost(interval: &Interval) -> i64 {
+    interval.exporters.values().map(|counts| counts.lost).sum()
+}
+
+fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages: &Messages) -> Result<u8> {
+    let malformed: u64 = totals.malformed.iter().sum();
+    let named = |names: &mut dyn Iterator<Item = &'static str>, counts: &[u64]| {
+        let all = names.zip(counts).filter(|(_, count)| **count > 0);
+        all.map(|(name, count)| (name.to_owned(), serde_json::Value::from(*count)))
+            .collect::<serde_json::Map<_, _>>()
+    };
+    let reasons = named(&mut weir_collector::REASONS.iter().map(|r| r.name()), &totals.malformed);
+    let unused = named(&mut Unused::ALL.iter().map(|u| u.name()), &totals.unused);
+    if arguments.json {
+        let value = serde_json::json!({
+            "datagrams": totals.datagrams,
+            "bytes": totals.bytes,
+            "reports": totals.reports,
+            "lost": lost,
+            "dropped_by_kernel": kernel,
+            "malformed": reasons,
+            "unused": unused,
+            "flows_evicted": totals.flows_evicted,
+            "events_left_out": totals.events_left_out,
+        });
+        writeln!(crate::output::stdout(), "{value:#}")?;
+    } else {
+        let list = |map: &serde_json::Map<String, serde_json::Value>| -> String {
+            map.iter().map(|(name, count)| format!("; {count} {name}")).collect()
+        };
+        messages.line(format!(
+            "{} reports in {} datagrams; {lost} lost on the way, {kernel} dropped by the kernel, {malformed} malformed{}{}",
+            totals.reports,
+            totals.datagrams,
+            list(&reasons),
+            list(&unused)
+        ));
+    }
+    Ok(if lost > 0 || kernel > 0 || malformed > 0 { NO } else { 0 })
+}

@@ -1,0 +1,238 @@
+//! Counters and quantiles for Prometheus.
+
+use crate::output::Messages;
+use anyhow::{Context, Result};
+use std::fmt::{Display, Write};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use weir_collector::{Histogram, Interval, Totals, Unused};
+use weir_server::http::{Source, serve_on};
+
+/// The most ports, links, paths and exporters that are given out, each.
+const MOST: usize = 1000;
+/// Quantiles that are given out.
+const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// The server. Dropping this ends it.
+pub struct Metrics {
+    text: Arc<Text>,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+#[derive(Default)]
+struct Text(Mutex<String>);
+
+impl Source for Text {
+    fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
+        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Box::pin(async move { Some(text) })
+    }
+
+    fn is_ready(&self) -> bool {
+        true
+    }
+}
+
+impl Metrics {
+    /// Starts the server; it listens when this returns.
+    pub fn start(address: SocketAddr, messages: &Messages) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .context("cannot start the thread for HTTP")?;
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind(address))
+            .with_context(|| format!("cannot listen at {address} for HTTP"))?;
+        let bound = listener.local_addr().unwrap_or(address);
+        let text = Arc::new(Text::default());
+        let source: Arc<dyn Source> = Arc::clone(&text) as Arc<dyn Source>;
+        runtime.spawn(serve_on(source, listener));
+        messages.line(format!("metrics at http://{bound}/metrics"));
+        let metrics = Metrics {
+            text,
+            runtime: Some(runtime),
+        };
+        metrics.update(&Interval::default(), &Totals::default());
+        Ok(metrics)
+    }
+
+    /// Gives out the totals, and the quantiles of the last interval.
+    pub fn update(&self, interval: &Interval, totals: &Totals) {
+        let text = text(interval, totals);
+        *self.text.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn text(interval: &Interval, totals: &Totals) -> String {
+    let mut text = String::new();
+    counter(&mut text, "datagrams", "Datagrams of reports.", totals.datagrams);
+    counter(&mut text, "reports", "Reports that were decoded.", totals.reports);
+    counter(
+        &mut text,
+        "flows_evicted",
+        "Flows that made room for others.",
+        totals.flows_evicted,
+    );
+    counter(
+        &mut text,
+        "events_left_out",
+        "Events that did not fit.",
+        totals.events_left_out,
+    );
+    head(
+        &mut text,
+        "reports_malformed_total",
+        "counter",
+        "Reports that were malformed.",
+    );
+    for (reason, count) in weir_collector::REASONS.iter().zip(totals.malformed) {
+        line(
+            &mut text,
+            "reports_malformed_total",
+            &[("reason", &reason.name())],
+            count,
+        );
+    }
+    head(
+        &mut text,
+        "reports_unused_total",
+        "counter",
+        "Reports of which a part was not used.",
+    );
+    for (why, count) in Unused::ALL.iter().zip(totals.unused) {
+        line(&mut text, "reports_unused_total", &[("reason", &why.name())], count);
+    }
+    head(
+        &mut text,
+        "reports_lost",
+        "gauge",
+        "Reports that were lost in the last interval.",
+    );
+    for (key, counts) in interval.exporters.iter().take(MOST) {
+        let labels: [(&str, &dyn Display); 3] = [("address", &key.address), ("node", &key.node), ("part", &key.hw_id)];
+        line(&mut text, "reports_lost", &labels, counts.lost);
+    }
+    let ports = interval.ports.iter().take(MOST);
+    let ports = ports.map(|(port, summary)| (port.to_string(), &summary.latency));
+    summaries(
+        &mut text,
+        "hop_latency_ns",
+        "Latency of a node by egress port, last interval.",
+        "port",
+        ports,
+    );
+    let links = interval.links.iter().take(MOST);
+    let links = links.map(|(link, summary)| (link.to_string(), &summary.latency));
+    summaries(
+        &mut text,
+        "link_latency_ns",
+        "Latency of a link, last interval.",
+        "link",
+        links,
+    );
+    let paths = interval.paths.iter().take(MOST);
+    let paths = paths.map(|(path, summary)| (path.to_string(), &summary.latency));
+    summaries(
+        &mut text,
+        "path_latency_ns",
+        "End-to-end latency of a path, last interval.",
+        "path",
+        paths,
+    );
+    let queues = interval.ports.iter().take(MOST).flat_map(|(port, summary)| {
+        let of_port = summary.queues.iter();
+        of_port.map(move |(queue, occupancy)| (format!("{port} queue {queue}"), occupancy))
+    });
+    summaries(
+        &mut text,
+        "queue_occupancy",
+        "Occupancy of a queue, last interval.",
+        "queue",
+        queues,
+    );
+    text
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP weir_int_{name} {help}\n# TYPE weir_int_{name} {kind}");
+}
+
+fn counter(text: &mut String, name: &str, help: &str, value: u64) {
+    let name = format!("{name}_total");
+    head(text, &name, "counter", help);
+    line(text, &name, &[], value);
+}
+
+fn line(text: &mut String, name: &str, labels: &[(&str, &dyn Display)], value: impl Display) {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{value}\""))
+        .collect();
+    let labels = if labels.is_empty() {
+        String::new()
+    } else {
+        format!("{{{}}}", labels.join(","))
+    };
+    let _ = writeln!(text, "weir_int_{name}{labels} {value}");
+}
+
+fn summaries<'a>(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    label: &str,
+    all: impl Iterator<Item = (String, &'a Histogram)>,
+) {
+    head(text, name, "summary", help);
+    for (key, histogram) in all.filter(|(_, histogram)| !histogram.is_empty()) {
+        for share in QUANTILES {
+            let labels: [(&str, &dyn Display); 2] = [(label, &key), ("quantile", &share)];
+            line(text, name, &labels, histogram.quantile(share));
+        }
+        line(text, &format!("{name}_sum"), &[(label, &key)], histogram.sum());
+        line(text, &format!("{name}_count"), &[(label, &key)], histogram.count());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use weir_collector::{Interval, PortKey, PortSummary, Totals};
+
+    #[test]
+    fn quantiles_and_counters_are_in_prometheus_format() {
+        let mut interval = Interval::default();
+        let mut summary = PortSummary::default();
+        summary.latency.record(100);
+        let port = PortKey {
+            node: Some(1),
+            port: Some(2),
+        };
+        interval.ports.insert(port, summary);
+        let totals = Totals {
+            reports: 7,
+            ..Totals::default()
+        };
+        let text = text(&interval, &totals);
+        for line in [
+            "weir_int_reports_total 7",
+            "weir_int_reports_malformed_total{reason=\"truncated\"} 0",
+            "weir_int_hop_latency_ns{port=\"1:2\",quantile=\"0.99\"} 100",
+            "weir_int_hop_latency_ns_count{port=\"1:2\"} 1",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} in {text}");
+        }
+    }
+}
