@@ -7,7 +7,7 @@ use weir_int::packet::{Detection, DomainSource, IntHeader, PacketView};
 use weir_int::wire::{
     Domain, HopLayout, MdHeader, MxHeader, NextProtocol, Shim, ShimType, Tail, V0Header, V0Layout, encode,
 };
-use weir_int::{Hop, Reason, Uint};
+use weir_int::{Expected, Hop, Reason, Uint};
 
 fn md(next: NextProtocol, hops: &[Hop]) -> Vec<u8> {
     let header = MdHeader {
@@ -109,7 +109,8 @@ fn vlan_tags_and_ipv6_extension_headers_are_skipped() {
     // Hop-by-hop options of 8 bytes, then a first fragment.
     let extensions = [[44, 0, 1, 4, 0, 0, 0, 0], [17, 0, 0, 1, 0, 0, 0, 9]].concat();
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-    frame.extend([0x88, 0xa8, 0x20, 10, 0x81, 0, 0, 20, 0x86, 0xdd]);
+    // Priority and drop eligibility are set in the outer tag.
+    frame.extend([0x88, 0xa8, 0xf0, 10, 0x81, 0, 0, 20, 0x86, 0xdd]);
     frame.extend(ipv6(0x17, 0, &[&extensions[..], &inner].concat()));
     let view = PacketView::ethernet(&frame, &by_dscp());
     assert_eq!(flow(&view), "udp [2001:db8::1]:4000 -> [2001:db8::2]:53");
@@ -144,13 +145,13 @@ fn an_mx_header_has_no_stack_but_the_sources_metadata() {
     };
     let mut int = Vec::new();
     let next = NextProtocol::DestinationPort { port: 53 };
-    encode::mx(next, &header, &[1, 2, 3, 4], &mut int).unwrap();
+    encode::mx(next, &header, &[1, 2, 3], &mut int).unwrap();
     let packet = ipv4(0, 17, &udp(4000, 5001, &int));
     let view = PacketView::ipv4(&packet, &by_port());
     let int = view.int.unwrap();
     assert_eq!(
         (int.header, int.source_metadata),
-        (IntHeader::Mx(header), &[1, 2, 3, 4][..])
+        (IntHeader::Mx(header), &[1, 2, 3, 0][..])
     );
     assert!(int.stack.is_empty());
     assert_eq!(view.flow.unwrap().destination_port, 53);
@@ -228,6 +229,28 @@ fn source_only_metadata_as_long_as_a_hop_need_the_setting() {
 }
 
 #[test]
+fn shims_shorter_than_their_header_are_malformed() {
+    let fault = |first: u8, length: u8, length_has_shim: bool| {
+        let mut int = unchanged(&two());
+        (int[0], int[1]) = (first, length);
+        let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+        let detection = Detection {
+            length_has_shim,
+            ..by_dscp()
+        };
+        let fault = PacketView::ipv4(&packet, &detection).fault.unwrap();
+        assert_eq!(
+            (fault.reason, fault.offset, fault.found),
+            (Reason::ShimLength, 29, length.into())
+        );
+        fault.expected
+    };
+    assert_eq!(fault(0x10, 2, false), Expected::AtLeast(3));
+    assert_eq!(fault(0x30, 2, false), Expected::AtLeast(3));
+    assert_eq!(fault(0x10, 0, true), Expected::AtLeast(1));
+}
+
+#[test]
 fn a_shim_of_int_0_without_length_is_read_by_its_counts() {
     let header = V0Header {
         instructions: 0x8000,
@@ -286,6 +309,31 @@ fn int_0_whose_stack_contradicts_its_counts_is_malformed() {
     assert_eq!(reason(7, 3), Some((Reason::StackLength, 28 + 12)));
     assert_eq!(reason(8, 0xe0), Some((Reason::HopLength, 28 + 8)));
     assert_eq!(reason(2, 3), Some((Reason::ShimLength, 28 + 2)));
+}
+
+#[test]
+fn all_extension_headers_of_8_bytes_are_skipped() {
+    for header in [0, 43, 60, 135, 139, 140] {
+        let extension = [17, 0, 0, 0, 0, 0, 0, 0];
+        let packet = ipv6(0, header, &[&extension[..], &udp(4000, 53, b"")].concat());
+        let view = PacketView::ipv6(&packet, &by_dscp());
+        assert_eq!(view.flow.map(|f| (f.protocol, f.destination_port)), Some((17, 53)));
+    }
+    // Encrypted payload: its header has no ports, and what follows is unknown.
+    let view = ipv6(0, 50, &[0; 16]);
+    let flow = PacketView::ipv6(&view, &by_dscp()).flow.unwrap();
+    assert_eq!((flow.protocol, flow.source_port), (50, 0));
+}
+
+#[test]
+fn protocols_with_ports_are_those_of_tcp_udp_and_their_relatives() {
+    for protocol in [6, 17, 33, 132, 136] {
+        let packet = ipv4(0, protocol, &tcp(4000, 53, &[]));
+        let flow = PacketView::ipv4(&packet, &by_dscp()).flow.unwrap();
+        assert_eq!((flow.source_port, flow.destination_port), (4000, 53));
+    }
+    let packet = ipv4(0, 1, &[8, 0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(PacketView::ipv4(&packet, &by_dscp()).flow.unwrap().source_port, 0);
 }
 
 #[test]

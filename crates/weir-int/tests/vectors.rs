@@ -171,6 +171,7 @@ fn report_0_5_with_a_local_header() {
     let report = decoder.decode(&bytes).next().unwrap().unwrap();
     assert_eq!(report.version, ReportVersion::V0_5);
     assert_eq!((report.node_id, report.hw_id, report.sequence.value), (Some(1), 2, 42));
+    assert_eq!((report.domain_id, report.index), (0, 0));
     assert!(report.flags.congested_queue && report.flags.tracked_flow && !report.flags.dropped);
     let hops: Vec<Hop> = report.hops().iter().collect();
     let expected = Hop {

@@ -212,6 +212,8 @@ mod tests {
         let reason = |bytes: [u8; 4]| Shim::read(&mut Reader::new(&bytes)).unwrap_err().reason;
         assert_eq!(reason([0x40, 3, 0, 0]), Reason::ShimType);
         assert_eq!(reason([0x1c, 3, 0, 0]), Reason::NextProtocolType);
+        let error = Shim::read(&mut Reader::new(&[0x1c, 3, 0, 0])).unwrap_err();
+        assert_eq!(error.to_string(), "INT shim NPT at byte 0: expected at most 2, found 3");
         let old = OldShim::read(&mut Reader::new(&[3, 0, 4, 0]));
         assert_eq!(old.unwrap_err().reason, Reason::ShimType);
     }
