@@ -326,6 +326,18 @@ fn all_extension_headers_of_8_bytes_are_skipped() {
 }
 
 #[test]
+fn the_offset_of_an_ipv6_fragment_decides_whether_it_has_ports() {
+    let flow = |low: u8| {
+        let inner = [&[17, 0, 0, low, 0, 0, 0, 9][..], &udp(4000, 53, b"")].concat();
+        let packet = ipv6(0, 44, &inner);
+        PacketView::ipv6(&packet, &by_dscp()).flow.unwrap()
+    };
+    // More fragments follow, and reserved bits: still the first one. Then an offset of 8 bytes.
+    assert_eq!(flow(0b0000_0111).source_port, 4000);
+    assert_eq!(flow(0b0000_1001).source_port, 0);
+}
+
+#[test]
 fn protocols_with_ports_are_those_of_tcp_udp_and_their_relatives() {
     for protocol in [6, 17, 33, 132, 136] {
         let packet = ipv4(0, protocol, &tcp(4000, 53, &[]));
@@ -381,7 +393,8 @@ fn truncated_stacks_have_their_newest_hops() {
     let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
     let view = PacketView::ipv4(&packet[..packet.len() - 6], &by_dscp());
     let stack = view.int.unwrap().stack;
-    assert_eq!((stack.announced(), nodes(&view)), (3, vec![3]));
+    assert_eq!((stack.announced(), stack.len(), nodes(&view)), (3, 1, vec![3]));
+    assert!(stack.get(1).is_none());
     assert_eq!(flow(&view), "udp 10.0.0.1:4000 -> 10.0.0.2:53");
 }
 
@@ -395,9 +408,12 @@ fn truncated_headers_give_what_precedes_them() {
     assert!(ports.network.is_some() && ports.flow.is_none());
     assert_eq!(ports.fault.unwrap().field, "transport destination port");
     // The port says that INT replaced the flow's port, which is behind it.
-    assert!(view(29).flow.is_none());
+    assert!(view(31).flow.is_none());
     let shim = view(32);
-    assert!(shim.flow.is_none() && shim.fault.unwrap().field == "INT-MD header");
+    assert_eq!(
+        (shim.flow.unwrap().destination_port, shim.fault.unwrap().field),
+        (53, "INT-MD header")
+    );
 }
 
 #[test]
@@ -406,6 +422,47 @@ fn ethernet_padding_is_no_payload() {
     frame.extend(ipv4(0, 17, &udp(4000, 53, b"hi")));
     frame.resize(60, 0);
     assert_eq!(PacketView::ethernet(&frame, &by_dscp()).payload, b"hi");
+}
+
+#[test]
+fn a_packet_whose_length_says_0_extends_to_the_end() {
+    let mut packet = ipv4(0, 17, &udp(4000, 53, b"hi"));
+    packet[2..4].fill(0);
+    let view = PacketView::ipv4(&packet, &by_dscp());
+    assert_eq!(
+        (view.fault, view.payload, view.length_without_int()),
+        (None, &b"hi"[..], 0)
+    );
+    packet[3] = 19;
+    let fault = PacketView::ipv4(&packet, &by_dscp()).fault.unwrap();
+    assert_eq!((fault.reason, fault.offset, fault.found), (Reason::HeaderLength, 2, 19));
+}
+
+#[test]
+fn a_source_record_is_captured_only_with_its_source_only_metadata() {
+    let header = MdHeader {
+        instructions: 0x8000,
+        hop_words: Uint::truncate(2),
+        domain: Domain {
+            id: 7,
+            instructions: 1,
+            flags: 0,
+        },
+        ..MdHeader::default()
+    };
+    let mut int = Vec::new();
+    let next = NextProtocol::Unchanged { dscp: Uint::ZERO };
+    encode::md(next, &header, &two(), &mut int).unwrap();
+    int[1] += 1;
+    int.extend([9; 4]);
+    let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+    let captured = |cut: usize| {
+        let view = PacketView::ipv4(&packet[..packet.len() - cut], &by_dscp());
+        nodes(&view)
+    };
+    assert_eq!(captured(0), TWO);
+    assert_eq!(captured(1), [2]);
+    assert_eq!(captured(4), [2]);
 }
 
 #[test]
