@@ -110,8 +110,8 @@ pub(super) enum Signal {
 const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
-/// Reads INT into `view`, and what it has replaced into `original` as soon as that is known. Headers have to be complete; the stack may
-/// be truncated. The reader continues behind INT.
+/// Reads INT into `view`, and what it has replaced into `original` as soon as that is known.
+/// Headers have to be complete; the stack may be truncated. The reader continues behind INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
