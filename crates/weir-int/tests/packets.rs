@@ -425,6 +425,18 @@ fn ethernet_padding_is_no_payload() {
 }
 
 #[test]
+fn the_length_of_an_ipv6_packet_counts_its_header() {
+    let mut packet = ipv6(0x17, 17, &udp(4000, 53, &unchanged(&two())));
+    packet.extend([0; 6]);
+    let view = PacketView::ipv6(&packet, &by_dscp());
+    assert_eq!((view.payload.len(), view.length_without_int()), (0, 40 + 8));
+    // A jumbogram, or a length that was not filled in.
+    packet[4..6].fill(0);
+    let view = PacketView::ipv6(&packet, &by_dscp());
+    assert_eq!((view.payload.len(), view.length_without_int()), (6, 0));
+}
+
+#[test]
 fn a_packet_whose_length_says_0_extends_to_the_end() {
     let mut packet = ipv4(0, 17, &udp(4000, 53, b"hi"));
     packet[2..4].fill(0);

@@ -220,6 +220,29 @@ fn the_packet_of_a_report_may_be_in_a_tlv() {
 }
 
 #[test]
+fn packets_in_tlvs_may_begin_with_any_of_three_headers() {
+    let inner = udp(4000, 53, b"");
+    let v6 = ipv6(0, 17, &inner);
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd][..], &v6].concat();
+    let v4 = ipv4(0, 17, &inner);
+    for (code, kind, packet) in [
+        (1, TlvType::Ethernet, &frame),
+        (2, TlvType::Ipv4, &v4),
+        (3, TlvType::Ipv6, &v6),
+    ] {
+        let mut inner = Vec::new();
+        Tlv::write(kind, 0, packet, &mut inner).unwrap();
+        let mut with_tlv = report(Main::InnerOnly, &inner);
+        with_tlv.inner_type = InnerType::Tlv;
+        let bytes = v2::datagram(GROUP, &[with_tlv]).unwrap();
+        assert_eq!(bytes[12] >> 4, code);
+        let decoder = decoder();
+        let report = decoder.decode(&bytes).next().unwrap().unwrap();
+        assert_eq!(report.flow().unwrap().destination_port, 53);
+    }
+}
+
+#[test]
 fn reports_of_ioam_have_neither_flow_nor_hops() {
     let bytes = hex("2000000000000009 24010000 45000000");
     let decoder = decoder();
