@@ -134,6 +134,29 @@ pub enum OldShimType {
     Destination,
 }
 
+impl OldShimType {
+    /// The value on the wire.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            OldShimType::HopByHop => 1,
+            OldShimType::Destination => 2,
+        }
+    }
+
+    pub(crate) fn read(code: u8, offset: usize) -> Result<Self, WireError> {
+        match code {
+            1 => Ok(OldShimType::HopByHop),
+            2 => Ok(OldShimType::Destination),
+            other => {
+                let expected = Expected::OneOf("1 (hop-by-hop) or 2 (destination)");
+                let field = "INT shim type";
+                Err(WireError::new(Reason::ShimType, field, offset, expected, other.into()))
+            }
+        }
+    }
+}
+
 /// The shim of INT 0.x and 1.0 over TCP/UDP, 4 bytes.
 ///
 /// Type 8 | reserved 8 | length 8 | reserved 8 (1.0: DSCP 6, reserved 2), in network order.
@@ -158,20 +181,7 @@ impl OldShim {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         let [kind, _, length, dscp] = *reader.array("INT shim")?;
-        let kind = match kind {
-            1 => OldShimType::HopByHop,
-            2 => OldShimType::Destination,
-            other => {
-                let expected = Expected::OneOf("1 (hop-by-hop) or 2 (destination)");
-                return Err(WireError::new(
-                    Reason::ShimType,
-                    "INT shim type",
-                    offset,
-                    expected,
-                    other.into(),
-                ));
-            }
-        };
+        let kind = OldShimType::read(kind, offset)?;
         Ok(OldShim {
             kind,
             length,
@@ -182,11 +192,7 @@ impl OldShim {
     /// The shim on the wire. Reserved bits are 0.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        let kind = match self.kind {
-            OldShimType::HopByHop => 1,
-            OldShimType::Destination => 2,
-        };
-        [kind, 0, self.length, (self.dscp.get() as u8) << 2]
+        [self.kind.code(), 0, self.length, (self.dscp.get() as u8) << 2]
     }
 }
 
