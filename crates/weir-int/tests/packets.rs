@@ -361,6 +361,36 @@ fn an_authentication_header_is_skipped() {
 }
 
 #[test]
+fn an_inserted_header_may_precede_a_protocol_without_ports() {
+    let int = md(NextProtocol::Inserted { protocol: 1 }, &two());
+    let packet = ipv4(0, 17, &udp(7, 5001, &[&int[..], &[8, 0, 1, 2]].concat()));
+    let view = PacketView::ipv4(&packet, &by_port());
+    assert_eq!(flow(&view), "protocol 1 10.0.0.1 -> 10.0.0.2");
+    let key = view.flow.unwrap();
+    assert_eq!((key.source_port, key.destination_port), (0, 0));
+}
+
+#[test]
+fn a_packet_without_payload_is_no_malformed_one() {
+    let packet = ipv4(0, 59, &[]);
+    let view = PacketView::ipv4(&packet, &by_dscp());
+    assert_eq!((view.fault, view.length_without_int()), (None, 20));
+}
+
+#[test]
+fn stacks_beyond_a_shims_length_are_not_encoded() {
+    let header = MdHeader {
+        instructions: 0x8000,
+        ..MdHeader::default()
+    };
+    let next = NextProtocol::DestinationPort { port: 53 };
+    let encode = |hops: usize| encode::md(next, &header, &vec![node(1); hops], &mut Vec::new());
+    assert_eq!(encode(252), Ok(()));
+    let error = encode(253).unwrap_err();
+    assert_eq!(error.to_string(), "contents: expected at most 1020 bytes, found 1024");
+}
+
+#[test]
 fn a_flow_needs_the_whole_inserted_header_only_up_to_its_ports() {
     let int = md(NextProtocol::Inserted { protocol: 6 }, &two());
     let ports = tcp(40_000, 443, &[]);
