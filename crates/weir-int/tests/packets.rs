@@ -7,7 +7,7 @@ use weir_int::packet::{Detection, DomainSource, IntHeader, PacketView};
 use weir_int::wire::{
     Domain, HopLayout, MdHeader, MxHeader, NextProtocol, Shim, ShimType, Tail, V0Header, V0Layout, encode,
 };
-use weir_int::{Hop, Reason, Uint};
+use weir_int::{Expected, Hop, Reason, Uint};
 
 fn md(next: NextProtocol, hops: &[Hop]) -> Vec<u8> {
     let header = MdHeader {
@@ -109,7 +109,8 @@ fn vlan_tags_and_ipv6_extension_headers_are_skipped() {
     // Hop-by-hop options of 8 bytes, then a first fragment.
     let extensions = [[44, 0, 1, 4, 0, 0, 0, 0], [17, 0, 0, 1, 0, 0, 0, 9]].concat();
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-    frame.extend([0x88, 0xa8, 0x20, 10, 0x81, 0, 0, 20, 0x86, 0xdd]);
+    // Priority and drop eligibility are set in the outer tag.
+    frame.extend([0x88, 0xa8, 0xf0, 10, 0x81, 0, 0, 20, 0x86, 0xdd]);
     frame.extend(ipv6(0x17, 0, &[&extensions[..], &inner].concat()));
     let view = PacketView::ethernet(&frame, &by_dscp());
     assert_eq!(flow(&view), "udp [2001:db8::1]:4000 -> [2001:db8::2]:53");
@@ -144,13 +145,13 @@ fn an_mx_header_has_no_stack_but_the_sources_metadata() {
     };
     let mut int = Vec::new();
     let next = NextProtocol::DestinationPort { port: 53 };
-    encode::mx(next, &header, &[1, 2, 3, 4], &mut int).unwrap();
+    encode::mx(next, &header, &[1, 2, 3], &mut int).unwrap();
     let packet = ipv4(0, 17, &udp(4000, 5001, &int));
     let view = PacketView::ipv4(&packet, &by_port());
     let int = view.int.unwrap();
     assert_eq!(
         (int.header, int.source_metadata),
-        (IntHeader::Mx(header), &[1, 2, 3, 4][..])
+        (IntHeader::Mx(header), &[1, 2, 3, 0][..])
     );
     assert!(int.stack.is_empty());
     assert_eq!(view.flow.unwrap().destination_port, 53);
@@ -228,6 +229,28 @@ fn source_only_metadata_as_long_as_a_hop_need_the_setting() {
 }
 
 #[test]
+fn shims_shorter_than_their_header_are_malformed() {
+    let fault = |first: u8, length: u8, length_has_shim: bool| {
+        let mut int = unchanged(&two());
+        (int[0], int[1]) = (first, length);
+        let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+        let detection = Detection {
+            length_has_shim,
+            ..by_dscp()
+        };
+        let fault = PacketView::ipv4(&packet, &detection).fault.unwrap();
+        assert_eq!(
+            (fault.reason, fault.offset, fault.found),
+            (Reason::ShimLength, 29, length.into())
+        );
+        fault.expected
+    };
+    assert_eq!(fault(0x10, 2, false), Expected::AtLeast(3));
+    assert_eq!(fault(0x30, 2, false), Expected::AtLeast(3));
+    assert_eq!(fault(0x10, 0, true), Expected::AtLeast(1));
+}
+
+#[test]
 fn a_shim_of_int_0_without_length_is_read_by_its_counts() {
     let header = V0Header {
         instructions: 0x8000,
@@ -289,6 +312,43 @@ fn int_0_whose_stack_contradicts_its_counts_is_malformed() {
 }
 
 #[test]
+fn all_extension_headers_of_8_bytes_are_skipped() {
+    for header in [0, 43, 60, 135, 139, 140] {
+        let extension = [17, 0, 0, 0, 0, 0, 0, 0];
+        let packet = ipv6(0, header, &[&extension[..], &udp(4000, 53, b"")].concat());
+        let view = PacketView::ipv6(&packet, &by_dscp());
+        assert_eq!(view.flow.map(|f| (f.protocol, f.destination_port)), Some((17, 53)));
+    }
+    // Encrypted payload: its header has no ports, and what follows is unknown.
+    let view = ipv6(0, 50, &[0; 16]);
+    let flow = PacketView::ipv6(&view, &by_dscp()).flow.unwrap();
+    assert_eq!((flow.protocol, flow.source_port), (50, 0));
+}
+
+#[test]
+fn the_offset_of_an_ipv6_fragment_decides_whether_it_has_ports() {
+    let flow = |low: u8| {
+        let inner = [&[17, 0, 0, low, 0, 0, 0, 9][..], &udp(4000, 53, b"")].concat();
+        let packet = ipv6(0, 44, &inner);
+        PacketView::ipv6(&packet, &by_dscp()).flow.unwrap()
+    };
+    // More fragments follow, and reserved bits: still the first one. Then an offset of 8 bytes.
+    assert_eq!(flow(0b0000_0111).source_port, 4000);
+    assert_eq!(flow(0b0000_1001).source_port, 0);
+}
+
+#[test]
+fn protocols_with_ports_are_those_of_tcp_udp_and_their_relatives() {
+    for protocol in [6, 17, 33, 132, 136] {
+        let packet = ipv4(0, protocol, &tcp(4000, 53, &[]));
+        let flow = PacketView::ipv4(&packet, &by_dscp()).flow.unwrap();
+        assert_eq!((flow.source_port, flow.destination_port), (4000, 53));
+    }
+    let packet = ipv4(0, 1, &[8, 0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(PacketView::ipv4(&packet, &by_dscp()).flow.unwrap().source_port, 0);
+}
+
+#[test]
 fn an_authentication_header_is_skipped() {
     let authentication = [17, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1];
     let inner = [&authentication[..], &udp(4000, 53, b"")].concat();
@@ -298,6 +358,36 @@ fn an_authentication_header_is_skipped() {
     let cut = PacketView::ipv6(&packet[..48], &by_dscp());
     assert_eq!(cut.fault.unwrap().field, "IPv6 authentication header");
     assert!(cut.network.is_some() && cut.flow.is_none());
+}
+
+#[test]
+fn an_inserted_header_may_precede_a_protocol_without_ports() {
+    let int = md(NextProtocol::Inserted { protocol: 1 }, &two());
+    let packet = ipv4(0, 17, &udp(7, 5001, &[&int[..], &[8, 0, 1, 2]].concat()));
+    let view = PacketView::ipv4(&packet, &by_port());
+    assert_eq!(flow(&view), "protocol 1 10.0.0.1 -> 10.0.0.2");
+    let key = view.flow.unwrap();
+    assert_eq!((key.source_port, key.destination_port), (0, 0));
+}
+
+#[test]
+fn a_packet_without_payload_is_no_malformed_one() {
+    let packet = ipv4(0, 59, &[]);
+    let view = PacketView::ipv4(&packet, &by_dscp());
+    assert_eq!((view.fault, view.length_without_int()), (None, 20));
+}
+
+#[test]
+fn stacks_beyond_a_shims_length_are_not_encoded() {
+    let header = MdHeader {
+        instructions: 0x8000,
+        ..MdHeader::default()
+    };
+    let next = NextProtocol::DestinationPort { port: 53 };
+    let encode = |hops: usize| encode::md(next, &header, &vec![node(1); hops], &mut Vec::new());
+    assert_eq!(encode(252), Ok(()));
+    let error = encode(253).unwrap_err();
+    assert_eq!(error.to_string(), "contents: expected at most 1020 bytes, found 1024");
 }
 
 #[test]
@@ -333,7 +423,8 @@ fn truncated_stacks_have_their_newest_hops() {
     let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
     let view = PacketView::ipv4(&packet[..packet.len() - 6], &by_dscp());
     let stack = view.int.unwrap().stack;
-    assert_eq!((stack.announced(), nodes(&view)), (3, vec![3]));
+    assert_eq!((stack.announced(), stack.len(), nodes(&view)), (3, 1, vec![3]));
+    assert!(stack.get(1).is_none());
     assert_eq!(flow(&view), "udp 10.0.0.1:4000 -> 10.0.0.2:53");
 }
 
@@ -347,9 +438,12 @@ fn truncated_headers_give_what_precedes_them() {
     assert!(ports.network.is_some() && ports.flow.is_none());
     assert_eq!(ports.fault.unwrap().field, "transport destination port");
     // The port says that INT replaced the flow's port, which is behind it.
-    assert!(view(29).flow.is_none());
+    assert!(view(31).flow.is_none());
     let shim = view(32);
-    assert!(shim.flow.is_none() && shim.fault.unwrap().field == "INT-MD header");
+    assert_eq!(
+        (shim.flow.unwrap().destination_port, shim.fault.unwrap().field),
+        (53, "INT-MD header")
+    );
 }
 
 #[test]
@@ -358,6 +452,59 @@ fn ethernet_padding_is_no_payload() {
     frame.extend(ipv4(0, 17, &udp(4000, 53, b"hi")));
     frame.resize(60, 0);
     assert_eq!(PacketView::ethernet(&frame, &by_dscp()).payload, b"hi");
+}
+
+#[test]
+fn the_length_of_an_ipv6_packet_counts_its_header() {
+    let mut packet = ipv6(0x17, 17, &udp(4000, 53, &unchanged(&two())));
+    packet.extend([0; 6]);
+    let view = PacketView::ipv6(&packet, &by_dscp());
+    assert_eq!((view.payload.len(), view.length_without_int()), (0, 40 + 8));
+    // A jumbogram, or a length that was not filled in.
+    packet[4..6].fill(0);
+    let view = PacketView::ipv6(&packet, &by_dscp());
+    assert_eq!((view.payload.len(), view.length_without_int()), (6, 0));
+}
+
+#[test]
+fn a_packet_whose_length_says_0_extends_to_the_end() {
+    let mut packet = ipv4(0, 17, &udp(4000, 53, b"hi"));
+    packet[2..4].fill(0);
+    let view = PacketView::ipv4(&packet, &by_dscp());
+    assert_eq!(
+        (view.fault, view.payload, view.length_without_int()),
+        (None, &b"hi"[..], 0)
+    );
+    packet[3] = 19;
+    let fault = PacketView::ipv4(&packet, &by_dscp()).fault.unwrap();
+    assert_eq!((fault.reason, fault.offset, fault.found), (Reason::HeaderLength, 2, 19));
+}
+
+#[test]
+fn a_source_record_is_captured_only_with_its_source_only_metadata() {
+    let header = MdHeader {
+        instructions: 0x8000,
+        hop_words: Uint::truncate(2),
+        domain: Domain {
+            id: 7,
+            instructions: 1,
+            flags: 0,
+        },
+        ..MdHeader::default()
+    };
+    let mut int = Vec::new();
+    let next = NextProtocol::Unchanged { dscp: Uint::ZERO };
+    encode::md(next, &header, &two(), &mut int).unwrap();
+    int[1] += 1;
+    int.extend([9; 4]);
+    let packet = ipv4(0x17, 17, &udp(4000, 53, &int));
+    let captured = |cut: usize| {
+        let view = PacketView::ipv4(&packet[..packet.len() - cut], &by_dscp());
+        nodes(&view)
+    };
+    assert_eq!(captured(0), TWO);
+    assert_eq!(captured(1), [2]);
+    assert_eq!(captured(4), [2]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{by_dscp, hex, ipv4, node, tcp, udp};
+use common::{by_dscp, hex, ipv4, ipv6, node, tcp, time32, udp};
 use weir_int::packet::IntHeader;
 use weir_int::report::{Decoder, Report, ReportKind, Sequence};
 use weir_int::wire::report::Flags;
@@ -220,6 +220,29 @@ fn the_packet_of_a_report_may_be_in_a_tlv() {
 }
 
 #[test]
+fn packets_in_tlvs_may_begin_with_any_of_three_headers() {
+    let inner = udp(4000, 53, b"");
+    let v6 = ipv6(0, 17, &inner);
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd][..], &v6].concat();
+    let v4 = ipv4(0, 17, &inner);
+    for (code, kind, packet) in [
+        (1, TlvType::Ethernet, &frame),
+        (2, TlvType::Ipv4, &v4),
+        (3, TlvType::Ipv6, &v6),
+    ] {
+        let mut inner = Vec::new();
+        Tlv::write(kind, 0, packet, &mut inner).unwrap();
+        let mut with_tlv = report(Main::InnerOnly, &inner);
+        with_tlv.inner_type = InnerType::Tlv;
+        let bytes = v2::datagram(GROUP, &[with_tlv]).unwrap();
+        assert_eq!(bytes[12] >> 4, code);
+        let decoder = decoder();
+        let report = decoder.decode(&bytes).next().unwrap().unwrap();
+        assert_eq!(report.flow().unwrap().destination_port, 53);
+    }
+}
+
+#[test]
 fn reports_of_ioam_have_neither_flow_nor_hops() {
     let bytes = hex("2000000000000009 24010000 45000000");
     let decoder = decoder();
@@ -238,6 +261,70 @@ fn datagrams_that_are_no_reports_give_one_error() {
     assert_eq!(reason(&[]), Reason::Truncated);
     assert_eq!(reason(&[0x30; 40]), Reason::ReportVersion);
     assert_eq!(reason(&[0x20, 0, 0, 0, 0, 0, 0, 9]), Reason::Truncated);
+}
+
+#[test]
+fn packets_may_begin_with_any_of_three_headers() {
+    let inner = udp(4000, 53, b"");
+    let v6 = ipv6(0, 17, &inner);
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd][..], &v6].concat();
+    let v4 = ipv4(0, 17, &inner);
+    let kinds = [
+        (
+            InnerType::Ethernet,
+            3,
+            &frame,
+            "udp [2001:db8::1]:4000 -> [2001:db8::2]:53",
+        ),
+        (InnerType::Ipv4, 4, &v4, "udp 10.0.0.1:4000 -> 10.0.0.2:53"),
+        (InnerType::Ipv6, 5, &v6, "udp [2001:db8::1]:4000 -> [2001:db8::2]:53"),
+    ];
+    for (inner_type, code, packet, flow) in kinds {
+        let mut of_kind = report(Main::InnerOnly, packet);
+        of_kind.inner_type = inner_type;
+        let bytes = v2::datagram(GROUP, &[of_kind]).unwrap();
+        assert_eq!(bytes[8], code);
+        let decoder = decoder();
+        let report = decoder.decode(&bytes).next().unwrap().unwrap();
+        assert_eq!(report.flow().unwrap().to_string(), flow);
+    }
+}
+
+#[test]
+fn report_1_0_has_six_optional_values() {
+    let bytes = hex("1a3f8001 00000009 00000001 00000002 \
+         00030004 00000005 06000007 00000008 09140000 0000000a");
+    let decoder = decoder();
+    let report = decoder.decode(&bytes).next().unwrap().unwrap();
+    let expected = Hop {
+        ingress_port: Some(3),
+        egress_port: Some(4),
+        latency: Some(5),
+        queue_id: Some(6),
+        queue_occupancy: Some(7),
+        ingress_timestamp: time32(2),
+        egress_timestamp: time32(8),
+        tx_utilisation: Some(10),
+        ..node(9)
+    };
+    assert_eq!((report.own, report.drop_reason), (Some(expected), Some(20)));
+    assert_eq!(report.egress_timestamp(), time32(8));
+    assert_eq!(report.hw_id, 1);
+}
+
+#[test]
+fn reserved_metadata_are_skipped() {
+    // RepMdBits: reserved bits 0, 9 and 14, level 1 ports, and the drop word.
+    let bytes = hex("2000000000000009 10070540 c043000000000000 \
+         ffffffff 00010002 ffffffff ffffffff 06140000");
+    let decoder = decoder();
+    let report = decoder.decode(&bytes).next().unwrap().unwrap();
+    let own = report.own.unwrap();
+    assert_eq!(
+        (own.ingress_port, own.egress_port, own.queue_id),
+        (Some(1), Some(2), Some(6))
+    );
+    assert_eq!(report.drop_reason, Some(20));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use weir_int::packet::{Detection, IntHeader, PacketView, VersionZero};
 use weir_int::report::{Decoder, ReportVersion, VersionChoice};
 use weir_int::wire::report::v2::{self, GroupHeader, IndividualReport, InnerType, Main, MainPart};
 use weir_int::wire::report::{Flags, v0_5, v1};
-use weir_int::wire::{Tail, V0Header, V0Layout, V1Header, V1Profile, encode};
+use weir_int::wire::{MdHeader, Tail, V0Header, V0Layout, V1Header, V1Profile, encode};
 use weir_int::{Hop, Reader, Uint};
 
 /// INT 0.5: instructions 0x9000, at most 16 hops, 2 in the stack, original port 22 of TCP.
@@ -171,6 +171,7 @@ fn report_0_5_with_a_local_header() {
     let report = decoder.decode(&bytes).next().unwrap().unwrap();
     assert_eq!(report.version, ReportVersion::V0_5);
     assert_eq!((report.node_id, report.hw_id, report.sequence.value), (Some(1), 2, 42));
+    assert_eq!((report.domain_id, report.index), (0, 0));
     assert!(report.flags.congested_queue && report.flags.tracked_flow && !report.flags.dropped);
     let hops: Vec<Hop> = report.hops().iter().collect();
     let expected = Hop {
@@ -263,6 +264,28 @@ fn report_2_0_has_the_lengths_of_the_check_vector() {
     let head = "216abcde 00000051 140e0240 5000000000000000 00010002 03000004";
     assert_eq!(bytes[..28], hex(head));
     assert_eq!(bytes.len(), 8 + 4 + 14 * 4);
+}
+
+#[test]
+fn reserved_bits_are_ignored() {
+    let bytes = hex("001fffc5 00000001 00000002");
+    let old = v0_5::FixedHeader::read(&mut Reader::new(&bytes)).unwrap();
+    assert_eq!((old.hw_id.get(), old.flags), (5, Flags::default()));
+    let bytes = hex("14007e05 00000001 00000002 00000003");
+    let one = v1::Header::read(&mut Reader::new(&bytes)).unwrap();
+    assert_eq!(
+        (one.hw_id.get(), one.optional.bits, one.flags),
+        (5, Uint::ZERO, Flags::default())
+    );
+    let bytes = hex("14030f0f");
+    let individual = v2::IndividualHeader::read(&mut Reader::new(&bytes)).unwrap();
+    assert_eq!(individual.flags, Flags::default());
+    let bytes = hex("21ffe705 80000000 00000000");
+    let md = MdHeader::read(&mut Reader::new(&bytes)).unwrap();
+    assert_eq!((md.hop_words.get(), md.remaining_hops, md.mtu_exceeded), (7, 5, false));
+    let bytes = hex("107fe507 80000000");
+    let v1 = V1Header::read(&mut Reader::new(&bytes)).unwrap();
+    assert_eq!((v1.hop_words.get(), v1.remaining_hops, v1.mtu_exceeded), (5, 7, false));
 }
 
 #[test]

@@ -88,12 +88,12 @@ impl<'a> IntView<'a> {
 /// What INT has replaced in a packet's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Original {
+    /// Not known: the packet ends before the field that says so.
+    Unknown,
     /// Nothing.
     Unchanged,
     /// The UDP destination port.
     DestinationPort(u16),
-    /// The UDP destination port, in a tail that the packet was truncated by.
-    Unknown,
     /// The IP protocol; the original transport header follows.
     Inserted(u8),
 }
@@ -110,15 +110,16 @@ pub(super) enum Signal {
 const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
-/// Reads INT into `view`; returns what it has replaced. Headers have to be complete; the stack may
-/// be truncated. The reader continues behind INT.
+/// Reads INT into `view`, and what it has replaced into `original` as soon as that is known.
+/// Headers have to be complete; the stack may be truncated. The reader continues behind INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
     signal: Signal,
     detection: &Detection,
     view: &mut Option<IntView<'a>>,
-) -> Result<Original, WireError> {
+    original: &mut Original,
+) -> Result<(), WireError> {
     let marker = if signal == Signal::ProbeMarker {
         PROBE_MARKER_BYTES
     } else {
@@ -128,12 +129,13 @@ pub(super) fn read<'a>(
     // The type has 8 bits before INT 2.0, of which 4 are 0; it has 4 bits since.
     let is_old = reader.rest().first().is_some_and(|first| first >> 4 == 0);
     if !is_old || signal == Signal::Lab {
-        return read_v2(reader, signal, detection, marker as u32, view);
+        return read_v2(reader, signal, detection, marker as u32, view, original);
     }
-    let (mut int, original) = read_old(reader, signal, detection)?;
+    let (mut int, found) = read_old(reader, signal, detection)?;
     int.bytes += marker as u32;
     *view = Some(int);
-    Ok(original)
+    *original = found;
+    Ok(())
 }
 
 /// What a shim of INT 2.x says of the bytes behind it.
@@ -161,18 +163,20 @@ fn read_v2<'a>(
     detection: &Detection,
     marker: u32,
     view: &mut Option<IntView<'a>>,
-) -> Result<Original, WireError> {
+    original: &mut Original,
+) -> Result<(), WireError> {
     let start = reader.offset();
     let shim = Shim::read(reader)?;
-    let mut length = usize::from(shim.length) * 4;
-    if detection.length_has_shim {
-        length = covers(length, Shim::BYTES, start + 1)?;
-    }
-    let (original, inserted) = match shim.next {
+    let inserted;
+    (*original, inserted) = match shim.next {
         NextProtocol::Unchanged { .. } => (Original::Unchanged, 0),
         NextProtocol::DestinationPort { port } => (Original::DestinationPort(port), 0),
         NextProtocol::Inserted { protocol } => (Original::Inserted(protocol), UDP_BYTES),
     };
+    let mut length = usize::from(shim.length) * 4;
+    if detection.length_has_shim {
+        length = covers(length, Shim::BYTES, start + 1)?;
+    }
     let extent = Extent {
         shim: start,
         length,
@@ -189,7 +193,7 @@ fn read_v2<'a>(
             *view = Some(IntView::without_stack(header, extent.added, body.rest()));
         }
     }
-    Ok(original)
+    Ok(())
 }
 
 #[inline]

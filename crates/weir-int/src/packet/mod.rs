@@ -129,23 +129,39 @@ impl<'a> PacketView<'a> {
         let Some(signal) = payload_signal(reader, protocol, signal, detection) else {
             return Ok(());
         };
-        match int::read(reader, signal, detection, &mut self.int)? {
+        let mut original = Original::Unknown;
+        let result = int::read(reader, signal, detection, &mut self.int, &mut original);
+        // The flow may be known although INT is truncated or malformed.
+        match original {
+            Original::Unknown => return result,
             Original::Unchanged => {}
-            Original::Unknown => return Ok(()),
             Original::DestinationPort(port) => flow.destination_port = port,
             Original::Inserted(original) => {
                 self.flow = None;
-                flow.protocol = original;
-                (flow.source_port, flow.destination_port) = (0, 0);
-                if FlowKey::has_ports(original) {
-                    flow.source_port = reader.u16("original transport source port")?;
-                    flow.destination_port = reader.u16("original transport destination port")?;
-                    self.flow = Some(flow);
-                    skip_transport(reader, original, false)?;
-                }
+                result?;
+                return self.read_inserted(reader, flow, original);
             }
         }
         self.flow = Some(flow);
+        result
+    }
+
+    /// Reads the original transport header behind an inserted one and its INT.
+    fn read_inserted(&mut self, reader: &mut Reader<'a>, outer: FlowKey, protocol: u8) -> Result<(), WireError> {
+        let mut flow = FlowKey {
+            source_port: 0,
+            destination_port: 0,
+            protocol,
+            ..outer
+        };
+        if FlowKey::has_ports(protocol) {
+            flow.source_port = reader.u16("original transport source port")?;
+            flow.destination_port = reader.u16("original transport destination port")?;
+        }
+        self.flow = Some(flow);
+        if FlowKey::has_ports(protocol) {
+            skip_transport(reader, protocol, false)?;
+        }
         Ok(())
     }
 }

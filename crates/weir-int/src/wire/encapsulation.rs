@@ -1,8 +1,8 @@
-//! The shims of INT 2.x over GRE, VXLAN-GPE and Geneve.
+//! The shims of INT over GRE, VXLAN-GPE and Geneve.
 //!
 //! Behind each of them is what is behind the shim of TCP/UDP: an MD or MX header and its metadata.
 
-use super::shim::ShimType;
+use super::shim::{OldShimType, ShimType};
 use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
@@ -68,7 +68,7 @@ pub struct VxlanGpeShim {
 impl VxlanGpeShim {
     /// Bytes of the shim.
     pub const BYTES: usize = 4;
-    /// The VXLAN-GPE next protocol of INT 2.x. INT 0.5 used 0x05, INT 1.0 used 0x08.
+    /// The VXLAN-GPE next protocol of INT 2.x.
     pub const NEXT_PROTOCOL: u8 = 0x82;
 
     /// Reads a shim. Reserved bits are ignored.
@@ -91,6 +91,48 @@ impl VxlanGpeShim {
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let flags = u8::from(self.was_vxlan) << 7;
         [self.kind.code() << 4, self.length, flags, self.next_protocol]
+    }
+}
+
+/// The shim of INT 0.x and 1.0 over VXLAN-GPE, 4 bytes.
+///
+/// Type 8 | reserved 8 | length 8 | next protocol 8, in network order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OldVxlanGpeShim {
+    /// The kind of INT header that follows.
+    pub kind: OldShimType,
+    /// Words of 4 bytes of shim, INT header and stack.
+    pub length: u8,
+    /// The VXLAN-GPE next protocol of what follows the stack.
+    pub next_protocol: u8,
+}
+
+impl OldVxlanGpeShim {
+    /// Bytes of the shim.
+    pub const BYTES: usize = 4;
+    /// The VXLAN-GPE next protocol of INT 0.5.
+    pub const NEXT_PROTOCOL_V0_5: u8 = 0x05;
+    /// The VXLAN-GPE next protocol of INT 1.0.
+    pub const NEXT_PROTOCOL_V1: u8 = 0x08;
+
+    /// Reads a shim. Reserved bits are ignored.
+    ///
+    /// # Errors
+    /// Fewer than 4 bytes, or a type other than 1 and 2.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let offset = reader.offset();
+        let [kind, _, length, next_protocol] = *reader.array("INT over VXLAN-GPE shim")?;
+        Ok(OldVxlanGpeShim {
+            kind: OldShimType::read(kind, offset)?,
+            length,
+            next_protocol,
+        })
+    }
+
+    /// The shim on the wire. Reserved bits are 0.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        [self.kind.code(), 0, self.length, self.next_protocol]
     }
 }
 
@@ -144,10 +186,10 @@ impl GeneveOption {
 
 #[cfg(test)]
 mod tests {
-    use super::{GeneveOption, GreShim, VxlanGpeShim};
+    use super::{GeneveOption, GreShim, OldVxlanGpeShim, VxlanGpeShim};
     use crate::error::Reason;
     use crate::read::Reader;
-    use crate::wire::ShimType;
+    use crate::wire::{OldShimType, ShimType};
 
     #[test]
     fn gre_shim_has_flag_and_ethertype() {
@@ -165,6 +207,19 @@ mod tests {
         assert!(!shim.was_vxlan);
         assert_eq!((shim.length, shim.next_protocol), (9, 3));
         assert_eq!(shim.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn old_vxlan_gpe_shim_has_a_type_of_8_bits() {
+        let bytes = [1, 0, 7, 3];
+        let shim = OldVxlanGpeShim::read(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(
+            (shim.kind, shim.length, shim.next_protocol),
+            (OldShimType::HopByHop, 7, 3)
+        );
+        assert_eq!(shim.to_bytes(), bytes);
+        let error = OldVxlanGpeShim::read(&mut Reader::new(&[0x10, 0, 7, 3])).unwrap_err();
+        assert_eq!((error.reason, error.found), (Reason::ShimType, 0x10));
     }
 
     #[test]

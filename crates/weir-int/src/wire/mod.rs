@@ -8,8 +8,8 @@
 //! |---|---|
 //! | INT 2.x over TCP/UDP | [`Shim`], [`MdHeader`], [`MxHeader`] |
 //! | INT 2.x over GRE, VXLAN-GPE, Geneve | [`GreShim`], [`VxlanGpeShim`], [`GeneveOption`] |
-//! | INT 1.0 | [`OldShim`], [`V1Header`] |
-//! | INT 0.4, 0.5 | [`OldShim`], [`V0Header`], [`Tail`] |
+//! | INT 1.0 | [`OldShim`], [`OldVxlanGpeShim`], [`GeneveOption`], [`V1Header`] |
+//! | INT 0.4, 0.5 | [`OldShim`], [`OldVxlanGpeShim`], [`V0Header`], [`Tail`] |
 //! | the lab format | [`Shim`], [`lab`] |
 //! | metadata of all of these | [`HopLayout`], [`Stack`], [`HopView`] |
 //! | INT with its stack, to encode | [`encode`] |
@@ -25,7 +25,7 @@ pub mod report;
 mod shim;
 mod stack;
 
-pub use encapsulation::{GeneveOption, GreShim, VxlanGpeShim};
+pub use encapsulation::{GeneveOption, GreShim, OldVxlanGpeShim, VxlanGpeShim};
 pub use header::{Domain, MdHeader, MxHeader};
 pub use old::{Replication, Tail, V0Header, V0Layout, V1Header};
 pub use shim::{NextProtocol, OldShim, OldShimType, Shim, ShimType};

@@ -134,6 +134,29 @@ pub enum OldShimType {
     Destination,
 }
 
+impl OldShimType {
+    /// The value on the wire.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            OldShimType::HopByHop => 1,
+            OldShimType::Destination => 2,
+        }
+    }
+
+    pub(crate) fn read(code: u8, offset: usize) -> Result<Self, WireError> {
+        match code {
+            1 => Ok(OldShimType::HopByHop),
+            2 => Ok(OldShimType::Destination),
+            other => {
+                let expected = Expected::OneOf("1 (hop-by-hop) or 2 (destination)");
+                let field = "INT shim type";
+                Err(WireError::new(Reason::ShimType, field, offset, expected, other.into()))
+            }
+        }
+    }
+}
+
 /// The shim of INT 0.x and 1.0 over TCP/UDP, 4 bytes.
 ///
 /// Type 8 | reserved 8 | length 8 | reserved 8 (1.0: DSCP 6, reserved 2), in network order.
@@ -158,20 +181,7 @@ impl OldShim {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let offset = reader.offset();
         let [kind, _, length, dscp] = *reader.array("INT shim")?;
-        let kind = match kind {
-            1 => OldShimType::HopByHop,
-            2 => OldShimType::Destination,
-            other => {
-                let expected = Expected::OneOf("1 (hop-by-hop) or 2 (destination)");
-                return Err(WireError::new(
-                    Reason::ShimType,
-                    "INT shim type",
-                    offset,
-                    expected,
-                    other.into(),
-                ));
-            }
-        };
+        let kind = OldShimType::read(kind, offset)?;
         Ok(OldShim {
             kind,
             length,
@@ -182,11 +192,7 @@ impl OldShim {
     /// The shim on the wire. Reserved bits are 0.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        let kind = match self.kind {
-            OldShimType::HopByHop => 1,
-            OldShimType::Destination => 2,
-        };
-        [kind, 0, self.length, (self.dscp.get() as u8) << 2]
+        [self.kind.code(), 0, self.length, (self.dscp.get() as u8) << 2]
     }
 }
 
@@ -212,6 +218,8 @@ mod tests {
         let reason = |bytes: [u8; 4]| Shim::read(&mut Reader::new(&bytes)).unwrap_err().reason;
         assert_eq!(reason([0x40, 3, 0, 0]), Reason::ShimType);
         assert_eq!(reason([0x1c, 3, 0, 0]), Reason::NextProtocolType);
+        let error = Shim::read(&mut Reader::new(&[0x1c, 3, 0, 0])).unwrap_err();
+        assert_eq!(error.to_string(), "INT shim NPT at byte 0: expected at most 2, found 3");
         let old = OldShim::read(&mut Reader::new(&[3, 0, 4, 0]));
         assert_eq!(old.unwrap_err().reason, Reason::ShimType);
     }

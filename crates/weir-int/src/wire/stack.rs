@@ -382,3 +382,67 @@ impl<'a> Stack<'a> {
         (0..self.len()).map(move |index| self.get(index).unwrap_or(empty))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HopLayout, V1Profile};
+    use crate::hop::TimestampWidth;
+
+    /// The width of timestamps and the size of level 2 ports that are found for 0x8e00: node id,
+    /// both timestamps, level 2 ports.
+    fn sizes(words: u8, profile: V1Profile) -> Option<(TimestampWidth, u32)> {
+        let layout = HopLayout::v1(0x8e00, words, profile)?;
+        let mut bytes: Vec<u8> = (0..layout.bytes() as u8).collect();
+        bytes[4] = 0;
+        let hop = super::HopView { bytes: &bytes, layout }.hop();
+        let width = hop.ingress_timestamp?.width;
+        Some((width, hop.l2_egress_port?))
+    }
+
+    #[test]
+    fn sizes_of_int_1_are_detected_by_the_words_of_a_hop() {
+        use TimestampWidth::{Bits32, Bits64};
+        let sizes = |words| sizes(words, V1Profile::Detect);
+        assert_eq!(sizes(5), Some((Bits32, 0x1011_1213)));
+        assert_eq!(sizes(4), Some((Bits32, 0x0e0f)));
+        assert_eq!(sizes(7), Some((Bits64, 0x1819_1a1b)));
+        assert_eq!(sizes(6), Some((Bits64, 0x1617)));
+        assert_eq!(sizes(8), None);
+    }
+
+    #[test]
+    fn fixed_sizes_are_not_detected() {
+        let fields = |wide_timestamps, short_l2_ports| V1Profile::Fields {
+            wide_timestamps,
+            short_l2_ports,
+        };
+        for (profile, words) in [
+            (V1Profile::SPECIFIED, 5),
+            (fields(false, true), 4),
+            (fields(true, false), 7),
+            (fields(true, true), 6),
+        ] {
+            let fitting = (0..32).filter(|words| sizes(*words, profile).is_some());
+            assert_eq!(fitting.collect::<Vec<_>>(), [words]);
+        }
+    }
+
+    #[test]
+    fn one_wide_timestamp_with_short_ports_has_the_specified_sum() {
+        let short = V1Profile::Fields {
+            wide_timestamps: true,
+            short_l2_ports: true,
+        };
+        let width = |profile| {
+            let layout = HopLayout::v1(0x8a00, 4, profile).unwrap();
+            let hop = super::HopView {
+                bytes: &[0; 16],
+                layout,
+            }
+            .hop();
+            hop.ingress_timestamp.unwrap().width
+        };
+        assert_eq!(width(V1Profile::Detect), TimestampWidth::Bits32);
+        assert_eq!(width(short), TimestampWidth::Bits64);
+    }
+}
