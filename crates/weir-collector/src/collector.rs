@@ -93,21 +93,34 @@ impl Collector {
             self.totals.datagrams += 1;
             self.totals.bytes += datagram.len() as u64;
             let mut is_first = true;
-            for report in decoder.decode(datagram) {
-                match report {
-                    Ok(report) => {
-                        if std::mem::take(&mut is_first) && self.config.follows_sequences {
-                            self.take_sequence(now, *exporter, &report);
+            let mut items = decoder.decode(datagram);
+            loop {
+                // Decoded in its place: a report is not moved.
+                let report = reports.push_mut(Report::empty());
+                match items.next_into(report) {
+                    Some(Ok(())) => {
+                        if std::mem::take(&mut is_first)
+                            && self.config.follows_sequences
+                            && !self.exporters.take(now, *exporter, report, &mut self.events)
+                        {
+                            self.totals.unused(Unused::ExportersFull);
                         }
-                        reports.push(report);
                     }
-                    Err(error) => self.totals.malformed[error.reason.index()] += 1,
+                    Some(Err(error)) => {
+                        self.totals.malformed[error.reason.index()] += 1;
+                        reports.pop();
+                    }
+                    None => {
+                        reports.pop();
+                        break;
+                    }
                 }
             }
         }
         let mut hints = std::mem::take(&mut self.hints);
         hints.clear();
         hints.extend(reports.iter().map(|report| self.flows.find(&report.flow()?)));
+        self.flows.warm(&hints);
         for (report, hint) in reports.iter().zip(&hints) {
             self.take_report(now, report, *hint);
         }

@@ -37,7 +37,7 @@ impl View {
             ),
             View::Paths => (
                 merged(
-                    &format!("sum(reports) AS reports, {LATENCY}, max(has_links) AS has_links"),
+                    &format!("sum(paths.reports) AS reports, {LATENCY}, max(has_links) AS has_links"),
                     "paths",
                     "path",
                 ),
