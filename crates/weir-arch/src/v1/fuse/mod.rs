@@ -321,6 +321,10 @@ impl Builder<'_> {
         if let (Some(before), Some(length)) = (before, fields.packet_length) {
             let after = self.header_bytes(&arch.groups.headers);
             let width = self.width(length);
+            // Externs may have changed the number of bytes.
+            let bytes = self.temporary(32);
+            self.push(InstKind::PacketLength { dst: bytes }, Loc::default());
+            self.copy(Some(length), bytes);
             for (op, by) in [(BinaryOp::Add, after), (BinaryOp::Sub, before)] {
                 let part = self.temporary(width);
                 self.copy(Some(part), by);
@@ -411,6 +415,10 @@ impl Builder<'_> {
                 call_kind(arch, call, loc)
             })?;
         let exit_table = exit_table(arch, blocks, &finished.program, &finished.calls, port);
-        Ok(finished.into_fused(ordered_tables(arch), exit_table, externs::SELECTORS, true))
+        let mut fused = finished.into_fused(ordered_tables(arch), exit_table, externs::SELECTORS, true);
+        if arch.sends_received() {
+            fused.payload_kept = usize::MAX;
+        }
+        Ok(fused)
     }
 }
