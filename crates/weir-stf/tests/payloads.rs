@@ -10,7 +10,7 @@ use std::sync::Arc;
 use weir_extern_api::{Call, Extern, Outcome, Registry};
 use weir_interp::Interpreter;
 use weir_stf::{RunOptions, run_on};
-use weir_switch::{LaneUse, Switch, SwitchConfig};
+use weir_switch::{Frame, LaneUse, Switch, SwitchConfig, TAILROOM};
 
 /// `extern void change(payload_resize data, in bit<8> how)`: inverts the payload (1), appends two
 /// bytes (2), or removes the last two (3).
@@ -74,4 +74,25 @@ fn psa_clones_and_resubmits_what_was_received_and_sends_what_was_changed() {
 #[test]
 fn tna_mirrors_and_resubmits_what_was_received_and_sends_what_was_changed() {
     check("tna");
+}
+
+#[test]
+fn digests_and_logs_are_in_the_order_of_arrival_though_some_packets_leave_their_vector() {
+    const HEAD: usize = 128;
+    let (mut plain, mut fast) = switches("digests");
+    let mut messages = [Vec::new(), Vec::new()];
+    for vector in 0..2u8 {
+        let packets: Vec<[u8; 4]> = (0..40).map(|n| [40 * vector + n, 7, 8, 9]).collect();
+        packets.iter().for_each(|packet| drop(plain.inject(0, packet, 0)));
+        let room = |packet: &[u8; 4]| [&[0; HEAD][..], packet, &[0; TAILROOM]].concat();
+        let mut memory: Vec<Vec<u8>> = packets.iter().map(room).collect();
+        let frames = memory.iter_mut().map(|m| Frame::new(m, HEAD, 4).expect("room"));
+        fast.forward(&[0; 40], &mut frames.collect::<Vec<_>>(), 0);
+    }
+    for (switch, found) in [&plain, &fast].into_iter().zip(&mut messages) {
+        found.extend(switch.state().digests.iter().map(|digest| format!("{digest:?}")));
+        found.extend(switch.state().log.iter().map(|message| message.text.clone()));
+    }
+    let [expected, found] = messages;
+    assert_eq!((found.len(), found), (280, expected));
 }

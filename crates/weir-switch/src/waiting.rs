@@ -183,6 +183,11 @@ impl AsyncCalls {
         self.has_lane = true;
     }
 
+    /// Whether packets may leave a vector at a call.
+    pub fn may_wait(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
     /// Whether any call is marked `@async`.
     pub fn has_async(&self) -> bool {
         self.sites.iter().any(Site::is_async)
