@@ -332,6 +332,12 @@ impl BoundCall {
         self.signature.payload() == Some(PayloadAccess::Resize)
     }
 
+    /// Whether it may change bytes of the payload, or their number.
+    #[must_use]
+    pub fn changes_payload(&self) -> bool {
+        self.signature.payload() > Some(PayloadAccess::Read)
+    }
+
     /// The most bytes by which a payload of this length may grow.
     #[must_use]
     pub fn growth(&self, payload_bytes: usize) -> usize {
@@ -423,6 +429,9 @@ impl BoundCall {
     }
 
     fn with_payload(&self, access: PayloadAccess, words: &mut [u64], packet: &mut PacketState) -> Outcome {
+        if access > PayloadAccess::Read && packet.received.is_none() {
+            packet.received = Some(packet.bytes.clone());
+        }
         // A payload that begins within a byte is shifted to whole bytes and back.
         let shifted = (!packet.cursor.is_multiple_of(8)).then(|| packet.payload());
         let (mut memory, start) = match shifted {

@@ -116,6 +116,9 @@ pub struct Fused {
     pub recirculates: bool,
     /// Parts of the program that are left to the interpreter, and why.
     pub left_out: Vec<LeftOut>,
+    /// Bytes of the payload as it was received that [`crate::Architecture::fused_exit`] reads:
+    /// those that the parser looks ahead at, or all.
+    pub payload_kept: usize,
 }
 
 /// What the extern calls of a packet in a pipeline have requested so far.
@@ -130,8 +133,22 @@ pub struct FusedPacket {
     pub is_generated: bool,
     /// TNA's counters and meters that count it by its length when it is sent.
     pub(crate) deferred: Vec<crate::tna::DeferredCount>,
+    /// The payload before an extern changed it.
+    received: ReceivedPayload,
+    /// The number of the flow that it was received in, for the order of packets that wait. Set
+    /// before an extern changes the payload.
+    pub flow: Option<u64>,
     /// Whether the fields hold no requests of an earlier packet.
     pub(crate) is_fresh: bool,
+}
+
+/// The beginning of a payload as it was received.
+#[derive(Debug, Clone, Default)]
+struct ReceivedPayload {
+    is_kept: bool,
+    /// Bytes of the packet before it.
+    consumed: usize,
+    bytes: Vec<u8>,
 }
 
 impl FusedPacket {
@@ -141,7 +158,47 @@ impl FusedPacket {
         if !self.is_fresh {
             self.marks = Marks::default();
             self.deferred.clear();
+            self.received.is_kept = false;
+            self.flow = None;
             self.is_fresh = true;
+        }
+    }
+
+    /// Keeps the payload, at most [`Fused::payload_kept`] bytes, of a packet that is as it was
+    /// received. Returns whether that had not been done before.
+    pub fn keep_payload(&mut self, packet: &[u8], consumed: usize, most: usize) -> bool {
+        if self.received.is_kept {
+            return false;
+        }
+        let payload = packet.get(consumed..).unwrap_or_default();
+        self.received.is_kept = true;
+        self.received.consumed = consumed;
+        self.received.bytes.clear();
+        self.received.bytes.extend(payload.iter().take(most));
+        self.is_fresh = false;
+        true
+    }
+
+    /// The packet as it was received, which is `bytes` now. Zeros stand for what was not kept: no
+    /// parser reads that.
+    pub(crate) fn as_received(&self, bytes: &[u8]) -> Vec<u8> {
+        if !self.received.is_kept {
+            return bytes.to_vec();
+        }
+        let parsed = bytes.get(..self.received.consumed).unwrap_or(bytes);
+        let mut received = Vec::with_capacity(self.received_bytes as usize);
+        received.extend_from_slice(parsed);
+        received.extend_from_slice(&self.received.bytes);
+        received.resize(self.received_bytes as usize, 0);
+        received
+    }
+
+    /// Gives a packet that was parsed [as it was received](Self::as_received) the bytes that it has
+    /// now, behind `front` bytes that are not of the packet.
+    pub(crate) fn take_changes(&self, state: &mut PacketState, front: usize, bytes: &[u8]) {
+        if self.received.is_kept {
+            state.received = Some(state.bytes.split_off(front.min(state.bytes.len())));
+            state.bytes.extend_from_slice(bytes);
         }
     }
 

@@ -393,6 +393,7 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             program: self.program,
         };
         debug_assert!(pipeline.is_closed());
+        let payload_kept = lookahead_bytes(&pipeline.program);
         Fused {
             pipeline: Arc::new(pipeline),
             exits: meanings,
@@ -404,8 +405,20 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             egress: None,
             recirculates: false,
             left_out: self.left_out,
+            payload_kept,
         }
     }
+}
+
+/// The most bytes that parsers of a program read beyond their position.
+fn lookahead_bytes(program: &Program) -> usize {
+    let blocks = program.blocks.iter().flat_map(|block| block.body.blocks.iter());
+    let bits = blocks.flat_map(|(_, block)| &block.insts).map(|inst| match &inst.kind {
+        InstKind::Lookahead { dst, offset } => u64::from(*offset) + u64::from(program.vars[*dst].ty.width()),
+        _ => 0,
+    });
+    // The position may lie within a byte.
+    bits.max().map_or(0, |bits| (bits + 7).div_ceil(8) as usize)
 }
 
 /// The tables and the state that blocks of a program access; `kind_of` classifies their calls.

@@ -139,10 +139,31 @@ impl<T> Messages<T> {
         self.queue.iter()
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// How many were forgotten.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+}
+
+impl<T> IntoIterator for Messages<T> {
+    type Item = T;
+    type IntoIter = std::collections::vec_deque::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.queue.into_iter()
     }
 }
 

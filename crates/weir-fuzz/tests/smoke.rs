@@ -56,6 +56,11 @@ fn edited_saved_programs_run_alike_by_both_engines_or_are_refused() {
 }
 
 #[test]
+fn packets_that_wait_for_externs_are_sent_as_if_calls_were_executed_at_once() {
+    feed("waiting", 60);
+}
+
+#[test]
 fn damaged_state_files_are_read_or_refused() {
     feed("state", 80);
 }

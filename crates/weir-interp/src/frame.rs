@@ -168,6 +168,8 @@ pub struct PacketState {
     pub cursor: usize,
     /// What the deparser has emitted.
     pub output: BitBuffer,
+    /// The bytes before the first extern that changed the payload; `None`: they are `bytes`.
+    pub received: Option<Vec<u8>>,
 }
 
 impl PacketState {
@@ -179,7 +181,14 @@ impl PacketState {
             bytes,
             cursor: 0,
             output: BitBuffer::new(),
+            received: None,
         }
+    }
+
+    /// The packet as it was received, whatever externs have done to its payload since.
+    #[must_use]
+    pub fn as_received(&self) -> &[u8] {
+        self.received.as_ref().unwrap_or(&self.bytes)
     }
 
     /// Bits the parser has not taken.

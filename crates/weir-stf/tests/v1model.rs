@@ -31,6 +31,7 @@ programs!(
     counters,
     custom_crcs,
     empty_data,
+    folded_checksums,
     hashes,
     keys_of_no_bits,
     keys_read_again,

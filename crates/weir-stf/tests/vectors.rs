@@ -248,3 +248,22 @@ fn packets_are_counted_at_the_ports_where_they_come_in_and_leave() {
     }
     assert_ne!(plain.port_stats(1).tx.packets, plain.port_stats(1).rx.packets);
 }
+
+#[test]
+fn a_packet_that_its_parser_rejects_has_no_error_of_a_packet_before_it() {
+    let (mut plain, mut fast) = switches("rejects.p4");
+    let packets: [&[u8]; 4] = [&[1], &[0, 0, 0, 0, 0, 0, 7, 8], &[1, 2], &[0; 7]];
+    let mut memory: Vec<Vec<u8>> = packets
+        .iter()
+        .map(|p| [&[0; HEAD][..], p, &[0; TAILROOM]].concat())
+        .collect();
+    let frames = memory.iter_mut().zip(packets);
+    let mut frames: Vec<Frame<'_>> = frames
+        .map(|(memory, packet)| Frame::new(memory, HEAD, packet.len()).expect("room"))
+        .collect();
+    let verdicts = fast.forward(&[0; 4], &mut frames, 0);
+    assert_eq!(verdicts, [2, 1, 2, 1].map(Verdict::Transmit));
+    let ports = packets.map(|packet| Verdict::Transmit(plain.inject(0, packet, 0)[0].port));
+    assert_eq!(verdicts, ports);
+    assert_eq!(fast.state().parser_errors, plain.state().parser_errors);
+}

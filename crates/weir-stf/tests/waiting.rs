@@ -254,6 +254,28 @@ fn packets_of_a_flow_that_make_the_same_calls_keep_their_order() {
 }
 
 #[test]
+fn packets_keep_the_flow_that_they_were_received_in_when_a_call_changes_its_addresses() {
+    let packets = packets(400, &ALIKE);
+    let mut plain = switch("flows", false);
+    let sent: Vec<Vec<u8>> = packets.iter().map(|p| plain.inject(1, p, 0).remove(0).bytes).collect();
+    // The numbers of the packets make them unique.
+    let flow_of: BTreeMap<Vec<u8>, u8> = sent.iter().cloned().zip(packets.iter().map(|p| p[0])).collect();
+    let by_flow = |sent: Vec<Vec<u8>>| {
+        let mut flows: BTreeMap<u8, Vec<Vec<u8>>> = BTreeMap::new();
+        sent.into_iter()
+            .for_each(|bytes| flows.entry(flow_of[&bytes]).or_default().push(bytes));
+        flows
+    };
+    let expected = by_flow(sent);
+    for (mode, full) in MODES {
+        let mut fast = switch("flows", true);
+        attach(&mut fast, mode, full);
+        let found = forward(&mut fast, &packets).into_iter().map(|o| o.bytes).collect();
+        assert!(by_flow(found) == expected, "{mode:?} {full:?}");
+    }
+}
+
+#[test]
 fn a_serial_pipeline_keeps_what_packets_had_before_they_waited() {
     let packets = packets(300, &ALL);
     let with_sessions = |is_compiled| {

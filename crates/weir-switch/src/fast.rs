@@ -8,6 +8,7 @@
 mod counts;
 mod host;
 mod leaving;
+mod messages;
 pub(crate) mod onward;
 mod resume;
 mod stage;
@@ -18,6 +19,7 @@ mod tests;
 use crate::switch::{Context, Output, Switch};
 use counts::Counted;
 use leaving::Vector;
+pub(crate) use messages::MessageOrder;
 pub(crate) use onward::Passage;
 use stage::{Lent, Stage};
 use std::sync::Arc;
@@ -359,6 +361,7 @@ impl Switch {
         // What they were before does not matter: all are written.
         self.verdicts.resize(frames.len(), Verdict::Gone);
         self.open_onward(&fast, frames.len());
+        self.hold_messages();
         let (before, runs) = (self.ready.len(), self.egress_runs);
         let mut done = 0;
         while done < frames.len() {
@@ -374,6 +377,7 @@ impl Switch {
         if self.async_calls.has_at_once() {
             self.resume_at_once(&mut fast);
         }
+        self.release_messages();
         if self.has_onward() {
             self.finish_onward(&mut fast, before);
         } else if self.egress_runs != runs {

@@ -2,7 +2,7 @@
 
 use crate::control::NotedKeys;
 use crate::fast::onward::Onward;
-use crate::fast::{FastPath, Verdict};
+use crate::fast::{FastPath, MessageOrder, Verdict};
 use crate::journal::Slot;
 use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
 use crate::replication::Replication;
@@ -106,6 +106,7 @@ pub struct Switch {
     pub(crate) journal: Slot,
     /// Calls of externs for which packets may wait.
     pub(crate) async_calls: AsyncCalls,
+    pub(crate) messages: MessageOrder,
     /// Keys of externs that are to be set.
     pub(crate) noted_keys: NotedKeys,
 }
@@ -154,6 +155,7 @@ impl Switch {
             generation_limit: usize::MAX,
             journal: Slot::default(),
             async_calls: AsyncCalls::new(arch.registered()),
+            messages: MessageOrder::default(),
             noted_keys: NotedKeys::default(),
             arch,
         }

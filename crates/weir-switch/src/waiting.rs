@@ -18,7 +18,7 @@ pub use job::{Job, JobService};
 
 use crate::fast::Passage;
 use choice::Site;
-use flow::flow_of;
+pub(crate) use flow::flow_of;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -183,9 +183,20 @@ impl AsyncCalls {
         self.has_lane = true;
     }
 
+    /// Whether packets may leave a vector at a call.
+    pub fn may_wait(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
     /// Whether any call is marked `@async`.
     pub fn has_async(&self) -> bool {
         self.sites.iter().any(Site::is_async)
+    }
+
+    /// Whether packets wait in the order of their flows. A call may change what a packet's flow is
+    /// read from, and others follow.
+    pub fn keeps_flows(&self) -> bool {
+        self.sites.iter().any(Site::keeps_flow)
     }
 
     /// The threads that execute calls.
@@ -362,7 +373,7 @@ impl AsyncCalls {
         let key = match order {
             CompletionOrder::None => 0,
             CompletionOrder::Port => job.passage.came.into(),
-            CompletionOrder::Flow => flow_of(job.packet()),
+            CompletionOrder::Flow => job.flow(),
         };
         let route = port(&mut self.lane).map_or(0, |lane| lane.thread_for(key) as u32);
         if order != CompletionOrder::None && (!job.is_at_once || self.has_earlier()) {

@@ -260,7 +260,8 @@ impl Psa {
                 Err(reason) => return vec![Action::stopped(reason, tag)],
             }
         }
-        let received = std::mem::take(&mut state.bytes);
+        let received = state.received.take();
+        let received = received.unwrap_or_else(|| std::mem::take(&mut state.bytes));
         let mut actions = Vec::new();
         if clones {
             let session = get(&state.frame, output.clone_session) as u32;
@@ -511,21 +512,23 @@ impl Architecture for Psa {
         &self,
         env: &mut Env<'_>,
         exit: u32,
-        _: &mut FusedPacket,
+        packet: &mut FusedPacket,
         port: u32,
         bytes: &[u8],
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
-        let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        let mut arrived = IngressPacket::received(port, packet.as_received(bytes), PacketTag::NONE);
         if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
-        let mut state = self.arrival(&mut arrived, bytes.to_vec(), env.now_ns);
+        let received = std::mem::take(&mut arrived.bytes);
+        let mut state = self.arrival(&mut arrived, received, env.now_ns);
         // It was parsed before, with this outcome, which had no effects but that errors were
         // counted.
         if let Outcome::Abort(reason) = self.run(self.blocks.ingress.parser, &mut state, env) {
             return vec![Action::stopped(reason, PacketTag::NONE)];
         }
+        packet.take_changes(&mut state, 0, bytes);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());

@@ -139,6 +139,12 @@ impl Tna {
         })
     }
 
+    /// Whether packets are mirrored or resubmitted, as they were received.
+    pub(crate) fn sends_received(&self) -> bool {
+        let ops = &mut self.ops.iter();
+        ops.any(|op| matches!(op, ExternOp::Mirror { .. } | ExternOp::Resubmit { .. }))
+    }
+
     pub(crate) fn chip(&self) -> &Chip {
         &self.chip
     }
@@ -253,9 +259,11 @@ impl Tna {
     }
 
     /// Continues a packet that compiled code punted at the end of ingress, with these variables.
+    /// `packet` is as it was received; its bytes are now these.
     fn resume_ingress(
         &self,
         packet: IngressPacket,
+        (known, bytes_now): (&FusedPacket, &[u8]),
         values: &[(VarId, Bits)],
         env: &mut Env<'_>,
     ) -> Result<Vec<Action>, Abort> {
@@ -268,6 +276,7 @@ impl Tna {
         // counted.
         self.parse(gress, packet.port, front, &mut state, env)?;
         env.state.parser_errors = parser_errors;
+        known.take_changes(&mut state, front, bytes_now);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());
@@ -580,12 +589,12 @@ impl Architecture for Tna {
         let arrived = IngressPacket {
             passes: packet.passes,
             is_generated: packet.is_generated,
-            ..IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE)
+            ..IngressPacket::received(port, packet.as_received(bytes), PacketTag::NONE)
         };
         if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
-        self.resume_ingress(arrived, values, env)
+        self.resume_ingress(arrived, (packet, bytes), values, env)
             .unwrap_or_else(|reason| vec![Action::stopped(reason, PacketTag::NONE)])
     }
 
@@ -601,7 +610,7 @@ impl Architecture for Tna {
         env: &mut Env<'_>,
         exit: u32,
         known: &mut FusedPacket,
-        packet: EgressPacket,
+        mut packet: EgressPacket,
         queue: QueueInfo,
         values: &[(VarId, Bits)],
     ) -> Vec<Action> {
@@ -609,7 +618,10 @@ impl Architecture for Tna {
             return self.egress(env, packet, queue);
         }
         let deferred = std::mem::take(&mut known.deferred);
-        self.resume_egress(&packet, queue, (values, deferred), env)
+        let received = known.as_received(&packet.state.bytes);
+        let bytes = std::mem::replace(&mut packet.state.bytes, received);
+        packet.received_bytes = packet.state.bytes.len() as u64;
+        self.resume_egress(&packet, (known, &bytes), queue, (values, deferred), env)
             .unwrap_or_else(|reason| vec![Action::stopped(reason, packet.tag)])
     }
 

@@ -101,6 +101,11 @@ impl V1Model {
         self.ops.get(site.index())
     }
 
+    /// Whether packets are sent, or parsed again, as they were received.
+    pub(crate) fn sends_received(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Clone(_) | Op::Resubmit(_)))
+    }
+
     fn run(
         &self,
         block: usize,
@@ -150,7 +155,7 @@ impl V1Model {
     /// The clone of a packet as it was received, parsed anew.
     fn ingress_clone(&self, original: &EgressPacket, keep: &[VarId], env: &mut Env<'_>) -> Result<EgressPacket, Abort> {
         let tag = env.tracer.begin_packet(original.tag, "clone of the received packet");
-        let mut state = PacketState::new(&self.program, original.state.bytes.clone());
+        let mut state = PacketState::new(&self.program, original.state.as_received().to_vec());
         set(&mut state.frame, self.fields.ingress_port, original.ingress_port.into());
         self.parse(&mut state, &mut Marks::default(), env)?;
         self.groups
@@ -245,8 +250,9 @@ impl V1Model {
             env.tracer.resume_packet(packet.tag);
         }
         marks.digests.drain(..).for_each(|d| env.state.digests.push(d));
+        let received = packet.state.received.take();
         if let Some(keep) = marks.resubmit.take() {
-            let bytes = std::mem::take(&mut packet.state.bytes);
+            let bytes = received.unwrap_or_else(|| std::mem::take(&mut packet.state.bytes));
             let again = self.again(&packet, Origin::Resubmitted, bytes, &keep, env);
             actions.push(Action::Ingress(again));
             return actions;
@@ -372,6 +378,7 @@ impl Architecture for V1Model {
         set(frame, fields.egress_spec, DROP_PORT + 1);
         set(frame, fields.packet_length, u64::try_from(packet.length).unwrap_or(0));
         let mut marks = Marks::default();
+        let length = packet.state.bytes.len() as i64;
         let outcome = self.run(
             self.blocks.egress,
             &mut packet.state,
@@ -382,6 +389,7 @@ impl Architecture for V1Model {
         if let Outcome::Abort(reason) = outcome {
             return vec![Action::stopped(reason, tag)];
         }
+        packet.length += packet.state.bytes.len() as i64 - length;
         self.end_of_egress(packet, marks, queue.port, env)
     }
 
@@ -456,7 +464,7 @@ impl Architecture for V1Model {
         packet.is_fresh = false;
         let received_bytes = packet.received_bytes;
         let mut marks = std::mem::take(&mut packet.marks);
-        let mut arrived = IngressPacket::received(port, bytes.to_vec(), PacketTag::NONE);
+        let mut arrived = IngressPacket::received(port, packet.as_received(bytes), PacketTag::NONE);
         if exit == fuse::exit::PUNT_FROM_START {
             return self.ingress(env, arrived);
         }
@@ -472,6 +480,7 @@ impl Architecture for V1Model {
         if let Outcome::Abort(reason) = outcome {
             return vec![Action::stopped(reason, PacketTag::NONE)];
         }
+        packet.take_changes(&mut state, 0, bytes);
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         let known = self.program.vars.len();
         let mut sent_to = 0;
@@ -485,7 +494,7 @@ impl Architecture for V1Model {
             }
         }
         let packet = EgressPacket {
-            length: received_bytes as i64,
+            length: bytes.len() as i64,
             length_bits,
             state,
             ingress_port: port,

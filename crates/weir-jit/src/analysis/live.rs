@@ -115,9 +115,11 @@ impl Analysis<'_> {
                     }
                     effect.writes.iter().for_each(|&v| live.remove(v));
                     if let (true, Some(on_error)) = (effect.fails, on_error) {
+                        // A failing operation writes the error, and nothing else. One that
+                        // succeeds does not: a parser state that rejects reads what was there.
+                        let error = body.error.filter(|error| !live.contains(*error));
                         live.union(&live_in[on_error]);
-                        // A failing operation has written only the error.
-                        if let Some(error) = body.error {
+                        if let Some(error) = error {
                             live.remove(error);
                         }
                     }

@@ -55,10 +55,27 @@ pub(crate) unsafe extern "C" fn call_extern(env: *mut Env, site: u64, slot: u64)
     // argument area. Code relies on the bytes before the cursor, which the host is not given, and
     // on outputs having no more bits than their variables: `cut_outputs`.
     unsafe {
+        show_packet(&*env, site, slot);
         let (words, call_site, payload, _) = extern_call(&*env, site, slot);
         let continues = (*(*(*env).host).0).call_extern(site as usize, slot as usize, payload, words);
         call_site.cut_outputs(words);
         u64::from(!continues)
+    }
+}
+
+/// Shows the host the packet of a call of a registered extern.
+///
+/// # Safety
+/// As for [`extern_call`].
+unsafe fn show_packet(env: &Env, site: u64, slot: u64) {
+    // SAFETY: the caller's promises. The slot's packet is as long as its row says, and the host has
+    // a shared reference to it while no code runs and nothing else refers to its bytes.
+    unsafe {
+        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
+        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let consumed = (*env.arguments as usize / 8).min(length);
+        let packet = std::slice::from_raw_parts(packet, length);
+        (*(*env.host).0).before_extern(site as usize, slot as usize, packet, consumed);
     }
 }
 
@@ -89,6 +106,7 @@ pub(crate) unsafe extern "C" fn begin_extern(env: *mut Env, site: u64, slot: u64
     // SAFETY: a segment calls with its environment (see the module), after it has filled the
     // argument area. Code relies on the bytes before the cursor, which the host cannot change.
     unsafe {
+        show_packet(&*env, site, slot);
         let (words, _, payload, consumed) = extern_call(&*env, site, slot);
         if let Some((waits, words)) = words.split_last_mut() {
             let host = &mut *(*(*env).host).0;

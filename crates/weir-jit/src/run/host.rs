@@ -13,6 +13,12 @@ pub trait Host {
     /// An extern call. `false` drops the packet, if the call may do that.
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool;
 
+    /// Precedes [`Host::call_extern`] and [`Host::begin_extern`]: the packet before the call, whose
+    /// payload begins at byte `consumed`.
+    fn before_extern(&mut self, call: usize, slot: usize, packet: &[u8], consumed: usize) {
+        let _ = (call, slot, packet, consumed);
+    }
+
     /// A call of an extern that is not the architecture's
     /// ([`weir_ir::pipeline::CallKind::Extern`]). `words` are the scalars of all arguments in the
     /// order of the declaration, a header's validity before its fields, then those of the results.

@@ -3,7 +3,7 @@
 
 use super::OnHit;
 use super::stage::{Given, Lent, Ran, Served};
-use crate::waiting::SlotPackets;
+use crate::waiting::{SlotPackets, flow_of};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -189,6 +189,17 @@ impl Host for SwitchHost<'_> {
             self.logged.push((slot, message));
         }
         goes_on
+    }
+
+    fn before_extern(&mut self, call: usize, slot: usize, packet: &[u8], consumed: usize) {
+        let bound = self.stage.externs.get(call).and_then(Option::as_ref);
+        if !bound.is_some_and(|bound| bound.changes_payload()) {
+            return;
+        }
+        let kept = self.stage.packets.of(slot);
+        if kept.keep_payload(packet, consumed, self.stage.fused.payload_kept) && self.served.async_calls.keeps_flows() {
+            kept.flow = Some(flow_of(packet));
+        }
     }
 
     fn call_extern(&mut self, call: usize, _: usize, payload: &mut [u8], words: &mut [u64]) -> bool {

@@ -167,8 +167,9 @@ impl Switch {
         logged.sort_by_key(|(slot, _)| *slot);
         let mut logged = logged.into_iter().peekable();
         for slot in Slots(slots) {
-            while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
+            while let Some((of, message)) = logged.next_if(|(of, _)| *of <= slot) {
                 self.state.log.push(message);
+                self.messages_of(first + of);
             }
             if begun >> slot & 1 == 0 {
                 fast.whole.packets[slot].begin(fast.whole.lengths[slot] as usize);
@@ -184,13 +185,18 @@ impl Switch {
             let ready = self.ready.len();
             let sent = self.leave(&mut fast.whole, slot, &mut frames[slot], &passage);
             if let Some(port) = sent {
+                self.messages_of(passage.of);
                 self.verdicts[first + slot] = Verdict::Transmit(port);
                 continue;
             }
             self.leave_at_once();
+            self.messages_of(passage.of);
             self.verdicts[first + slot] = self.copies_since(ready);
         }
-        logged.for_each(|(_, message)| self.state.log.push(message));
+        for (of, message) in logged {
+            self.state.log.push(message);
+            self.messages_of(first + of);
+        }
     }
 
     /// What becomes of a packet of the stage from ingress on; the port, if that is to send it as

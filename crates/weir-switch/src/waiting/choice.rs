@@ -4,7 +4,7 @@ use super::Job;
 use std::fmt;
 use weir_arch::BoundCall;
 use weir_extern_api::Outcome;
-use weir_ir::{AsyncCall, Execution, Loc, WhenFull};
+use weir_ir::{AsyncCall, CompletionOrder, Execution, Loc, WhenFull};
 use weir_jit::cycles;
 use weir_lanes::{Choice, CostConfig, CostModel, FullPolicy, Port, Reason};
 
@@ -82,6 +82,8 @@ pub(super) struct Site {
     full: Option<WhenFull>,
     policy: FullPolicy,
     is_async: bool,
+    /// Its packets wait in the order of their flows.
+    keeps_flow: bool,
     model: CostModel,
     /// Calls that were executed in their vector, to measure some.
     calls: u32,
@@ -102,9 +104,9 @@ fn policy_of(full: WhenFull) -> FullPolicy {
 impl Site {
     /// `full`: the policy where the program says none.
     pub fn new(call: &BoundCall, full: WhenFull) -> Self {
-        let said = match call.execution {
-            Execution::Async(AsyncCall { full, .. }) => full,
-            Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => None,
+        let (said, order) = match call.execution {
+            Execution::Async(AsyncCall { full, order, .. }) => (full, order),
+            Execution::Inline | Execution::Begin(_) | Execution::Finish(_) => (None, CompletionOrder::None),
         };
         let policy = policy_of(said.unwrap_or(full));
         Site {
@@ -113,6 +115,7 @@ impl Site {
             full: said,
             policy,
             is_async: matches!(call.execution, Execution::Async(_)),
+            keeps_flow: order == CompletionOrder::Flow,
             model: model(policy),
             calls: 0,
             inline: 0,
@@ -129,6 +132,10 @@ impl Site {
         self.is_async
     }
 
+    pub fn keeps_flow(&self) -> bool {
+        self.keeps_flow
+    }
+
     /// The same call, of which nothing was measured.
     pub fn again(&self) -> Self {
         Site {
@@ -137,6 +144,7 @@ impl Site {
             full: self.full,
             policy: self.policy,
             is_async: self.is_async,
+            keeps_flow: self.keeps_flow,
             model: model(self.policy),
             calls: 0,
             inline: 0,

@@ -9,7 +9,7 @@ const VLAN: [u16; 2] = [0x8100, 0x88a8];
 
 /// A number for a packet's flow: addresses, protocol and ports of IPv4 and IPv6, behind at most two
 /// VLAN tags; the Ethernet addresses and type of everything else. Fragments have no ports.
-pub(super) fn flow_of(packet: &[u8]) -> u64 {
+pub(crate) fn flow_of(packet: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     let (mut at, mut kind) = (14, ether_type(packet, 12));
     for _ in 0..2 {

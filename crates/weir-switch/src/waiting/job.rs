@@ -1,5 +1,6 @@
 //! A packet that waits for an extern, with everything that it needs to continue.
 
+use super::flow::flow_of;
 use crate::fast::Passage;
 use std::sync::Arc;
 use weir_arch::{BoundCall, FusedPacket, Handling};
@@ -83,6 +84,12 @@ impl Job {
             Some(Execution::Async(AsyncCall { order, .. })) => order,
             Some(Execution::Inline | Execution::Begin(_) | Execution::Finish(_)) | None => CompletionOrder::None,
         }
+    }
+
+    /// The number of the flow that the packet was received in.
+    pub(super) fn flow(&self) -> u64 {
+        let known = self.fused.flow.filter(|_| self.has_fused);
+        known.unwrap_or_else(|| flow_of(self.packet()))
     }
 
     /// Copies the packet.

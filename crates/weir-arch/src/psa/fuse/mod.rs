@@ -18,6 +18,7 @@ use crate::emits::{self, Emit};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::pipeline_builder::{AppendBlocks, Appended, PipelineBuilder, constant, endless, pseudo};
+use crate::queue_use::sets_any;
 use crate::reparse::{self, Emitted, Reparse};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -469,6 +470,11 @@ impl Builder<'_> {
             })?;
         let exit_table = calls::exit_table(arch, &finished.program, &renaming, port);
         let ordered_tables = finished.program.tables.iter().map(|_| false).collect();
-        Ok(finished.into_fused(ordered_tables, exit_table, SELECTORS, false))
+        let mut fused = finished.into_fused(ordered_tables, exit_table, SELECTORS, false);
+        let requests = [arch.fields.ingress.clone, arch.fields.ingress.resubmit];
+        if sets_any(&arch.program, &requests.into_iter().flatten().collect::<Vec<_>>()) {
+            fused.payload_kept = usize::MAX;
+        }
+        Ok(fused)
     }
 }

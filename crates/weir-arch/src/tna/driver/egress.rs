@@ -3,6 +3,7 @@
 use super::{DROP_PACKET, Done, Tna};
 use crate::calls::note;
 use crate::driver::{Action, Architecture, DropReason, EgressPacket, Env, IngressPacket, Origin, QueueInfo};
+use crate::fused::FusedPacket;
 use crate::tna::fields::{get, set};
 use crate::tna::runtime::DeferredCount;
 use crate::tna::{headers, transmit};
@@ -48,10 +49,11 @@ impl Tna {
     }
 
     /// Continues a packet that compiled code punted at the end of the egress control, with these
-    /// variables.
+    /// variables. `packet` is as egress received it; its bytes are now these.
     pub(super) fn resume_egress(
         &self,
         packet: &EgressPacket,
+        (known, bytes_now): (&FusedPacket, &[u8]),
         queue: QueueInfo,
         (values, deferred): (&[(VarId, Bits)], Vec<DeferredCount>),
         env: &mut Env<'_>,
@@ -61,6 +63,8 @@ impl Tna {
         let mut state = self.parse_egress(packet, &queue, env)?;
         // It was parsed before.
         env.state.parser_errors = parser_errors;
+        let front = state.bytes.len() - packet.state.bytes.len();
+        known.take_changes(&mut state, front, bytes_now);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());

@@ -339,6 +339,9 @@ impl<'a> Builder<'a> {
         finished.table_states = selector_states(&finished.program);
         let mut fused = finished.into_fused(ordered_tables, exit_table, SELECTORS, false);
         fused.queueing = (!is_egress).then_some(queueing);
+        if arch.sends_received() {
+            fused.payload_kept = usize::MAX;
+        }
         Ok((fused, ReachableExits { taken, punt_reason }))
     }
 

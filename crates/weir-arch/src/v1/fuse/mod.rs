@@ -106,8 +106,10 @@ impl AppendBlocks for Builder<'_> {
             Ok(Op::Hash) if self.is_plain_sum(call) => self.sum(call, loc),
             Ok(Op::Assert(_)) => self.assertion(kind, call, loc),
             Ok(Op::Registered(bound)) => self.registered_call(&bound, call, loc),
-            Ok(Op::VerifyChecksum { .. }) => {
-                self.push(kind.clone(), loc);
+            Ok(Op::VerifyChecksum { header, .. }) => {
+                let mut call = call.clone();
+                self.require_header(&mut call, header);
+                self.push(InstKind::Call(call), loc);
                 let failed = self.temporary(1);
                 self.push(pseudo("$checksum_error", None, Some(failed)), loc);
                 let error = self.checksum_error;
@@ -211,18 +213,32 @@ impl Builder<'_> {
         self.copy(call.outputs(0).first().copied(), result);
     }
 
-    /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid,
-    /// compares or replaces.
-    fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
+    /// The condition of `(condition, data, checksum, algorithm)`, and that the header is valid.
+    fn checksum_condition(&mut self, call: &Call, header: Option<VarId>) -> Operand {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
-        let condition = match header {
+        match header {
             Some(valid) if condition != Operand::Var(valid) => {
                 let both = self.temporary(1);
                 self.assign(both, Rvalue::Binary(BinaryOp::And, condition, Operand::Var(valid)));
                 Operand::Var(both)
             }
             _ => condition,
-        };
+        }
+    }
+
+    /// Puts the validity of the checksum's header into the condition of a call: once the checksum
+    /// is folded to a constant, the call names the header no more.
+    fn require_header(&mut self, call: &mut Call, header: Option<VarId>) {
+        let condition = self.checksum_condition(call, header);
+        if let Some(argument) = call.arguments.first_mut() {
+            argument.value = ArgumentValue::In(vec![InLeaf::Value(condition)]);
+        }
+    }
+
+    /// `(condition, data, checksum, algorithm)`: where the condition holds and the header is valid,
+    /// compares or replaces.
+    fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
+        let condition = self.checksum_condition(call, header);
         let (compute, join) = (self.block(), self.block());
         self.terminate(Terminator::Branch {
             condition,
@@ -305,6 +321,10 @@ impl Builder<'_> {
         if let (Some(before), Some(length)) = (before, fields.packet_length) {
             let after = self.header_bytes(&arch.groups.headers);
             let width = self.width(length);
+            // Externs may have changed the number of bytes.
+            let bytes = self.temporary(32);
+            self.push(InstKind::PacketLength { dst: bytes }, Loc::default());
+            self.copy(Some(length), bytes);
             for (op, by) in [(BinaryOp::Add, after), (BinaryOp::Sub, before)] {
                 let part = self.temporary(width);
                 self.copy(Some(part), by);
@@ -395,6 +415,10 @@ impl Builder<'_> {
                 call_kind(arch, call, loc)
             })?;
         let exit_table = exit_table(arch, blocks, &finished.program, &finished.calls, port);
-        Ok(finished.into_fused(ordered_tables(arch), exit_table, externs::SELECTORS, true))
+        let mut fused = finished.into_fused(ordered_tables(arch), exit_table, externs::SELECTORS, true);
+        if arch.sends_received() {
+            fused.payload_kept = usize::MAX;
+        }
+        Ok(fused)
     }
 }

@@ -436,8 +436,9 @@ impl Switch {
         let mut logged = logged.into_iter().peekable();
         let all = u64::MAX >> (VECTOR - count.clamp(1, VECTOR));
         for slot in Slots(all) {
-            while let Some((_, message)) = logged.next_if(|(of, _)| *of <= slot) {
+            while let Some((of, message)) = logged.next_if(|(of, _)| *of <= slot) {
                 self.state.log.push(message);
+                self.messages_of(passages[of].of);
             }
             let (frame, passage) = (&mut frames[slot], &passages[slot]);
             if begun >> slot & 1 == 0 {
@@ -454,6 +455,7 @@ impl Switch {
                     self.leave_at_once();
                 }
             }
+            self.messages_of(passage.of);
             self.now_ns = now_ns.max(self.now_ns);
             let ready = self.ready.drain(before..);
             self.onward.leaving.extend(ready.map(|output| (passage.of, output)));
