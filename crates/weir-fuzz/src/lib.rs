@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod collecting;
 mod control;
 mod engines;
 mod generate;

@@ -1,6 +1,7 @@
 //! What is fed.
 
 use crate::arguments;
+use crate::collecting;
 use crate::control;
 use crate::engines;
 use crate::mutate::Mutator;
@@ -60,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     Target::hostile("tests", tests),
     Target::hostile("programs", programs),
     Target::hostile("int-reports", telemetry::run),
+    Target::hostile("int-collector", collecting::run),
     Target {
         name: "engines",
         next: engines::made_up_input,
@@ -170,7 +172,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
         }
         "saved" => return saved::seeds(),
         "state" => return state::seeds(),
-        "int-reports" => return telemetry::seeds(),
+        "int-reports" | "int-collector" => return telemetry::seeds(),
         _ => vec![weir_ir::print::print(router()).into_bytes()],
     };
     let extension = match target {

@@ -41,6 +41,11 @@ fn hostile_telemetry_is_decoded_or_refused() {
 }
 
 #[test]
+fn a_collector_of_hostile_telemetry_keeps_its_limits_and_its_counts_add_up() {
+    feed("int-collector", 2000);
+}
+
+#[test]
 fn hostile_requests_of_p4runtime_are_answered_and_refused_ones_change_nothing() {
     feed("p4runtime", 60);
 }

@@ -1,6 +1,7 @@
 //! `weir int`: measures networks and devices by in-band telemetry (INT).
 
 mod arguments;
+mod bench;
 mod collect;
 mod demo;
 mod query;
@@ -21,6 +22,7 @@ pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
         Task::Query(arguments) => query::query(&arguments),
         Task::Show(arguments) => show::show(&arguments),
         Task::Report(arguments) => report::report(&arguments, messages),
+        Task::Bench(arguments) => bench::bench(&arguments),
         Task::Demo(arguments) => demo::demo(&arguments, messages),
     }
 }

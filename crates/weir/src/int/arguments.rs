@@ -32,6 +32,8 @@ pub enum Task {
     Report(Report),
     /// Run three switches with a slow hop and a lossy link, and let INT find both
     Demo(Demo),
+    /// Measure how many reports per second the collector takes
+    Bench(Bench),
 }
 
 /// Arguments of `weir int collect`.
@@ -278,6 +280,29 @@ pub struct Demo {
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
     /// The outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `weir int bench`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir int bench\n  weir int bench --hops 5 --flows 1000000 --reports 2000000\n  weir int bench --udp"
+)]
+pub struct Bench {
+    /// Hops of each report
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub hops: u32,
+    /// Flows, in a random order
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub flows: u32,
+    /// Different reports
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1000..=10_000_000))]
+    pub reports: u32,
+    /// Also over UDP on loopback
+    #[arg(long)]
+    pub udp: bool,
+    /// As JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -7,6 +7,7 @@ use super::arguments::Demo;
 use super::report;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
+pub use network::Random;
 use network::{At, Link, Network, Node};
 use std::collections::BTreeMap;
 use std::io::Write;
