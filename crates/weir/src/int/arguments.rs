@@ -271,7 +271,9 @@ pub struct Report {
 
 /// Arguments of `weir int demo`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  weir int demo -o demo.html --results demo.db\n  weir int show links demo.db")]
+#[command(
+    after_help = "Example:\n  weir int demo -o demo.html --results demo.db --captures demo\n  weir int show links demo.db\n  tcpdump -vv -r demo/hosts.pcap"
+)]
 pub struct Demo {
     /// Where the page is written
     #[arg(short = 'o', value_name = "FILE.html", default_value = "weir-int.html")]
@@ -279,6 +281,12 @@ pub struct Demo {
     /// Keep the results in this file
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
+    /// How long traffic is sent, by the clock of the network
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub duration: Duration,
+    /// Write captures to this folder: hosts.pcap, links.pcap (with INT), reports.pcap
+    #[arg(long, value_name = "DIR")]
+    pub captures: Option<PathBuf>,
     /// The outcome as JSON
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,6 @@
 //! `weir int demo`: three switches, a slow hop, a lossy link, and a report that names both.
 
+mod capture;
 mod network;
 mod traffic;
 
@@ -7,11 +8,14 @@ use super::arguments::Demo;
 use super::report;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
+use capture::Captures;
 pub use network::Random;
 use network::{At, Link, Network, Node};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use traffic::{Delivered, Traffic};
 use weir_collector::{Collector, Config};
 use weir_int::Uint;
@@ -48,8 +52,7 @@ const DELAY: u64 = 30_000;
 /// The third switch's clock is ahead by this, ns.
 const CLOCK_AHEAD: u64 = 3_000_000;
 
-/// How long traffic is sent, in virtual ns, and how long an interval of the collector is.
-const DURATION: u64 = 2_000_000_000;
+/// How long an interval of the collector is, in virtual ns.
 const INTERVAL: u64 = 200_000_000;
 /// The virtual time at which it begins: clocks of switches do not begin at 0.
 const BEGIN: u64 = 1_000_000_000;
@@ -68,7 +71,8 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         .results
         .clone()
         .unwrap_or_else(|| folder.path().join("int.db"));
-    let outcome = run(&program, &results, messages)?;
+    let captures = Captures::create(arguments.captures.as_deref())?;
+    let outcome = run(&program, arguments.duration, &results, captures, messages)?;
     let findings = report::write(&results, &arguments.output, None)?;
     let mut out = crate::output::stdout();
     if arguments.json {
@@ -142,6 +146,7 @@ fn entries(at: usize) -> String {
         "value_set outside_ports {HOST}\nvalue_set int_domains {DOMAIN:#x}\n\
          add sink_ports standard_metadata.egress_port:{HOST} sink()\n\
          add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:17 start_profile(profile:1, one_in_packets:1, sampler_index:0)\n\
+         add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:6 start_profile(profile:1, one_in_packets:1, sampler_index:0)\n\
          add profiles meta.profile:1 start_int(hop_words:7, hop_count:8, instructions:0xDC00, domain_id:{DOMAIN:#x})\n\
          add marks meta.profile:1 mark_by_dscp(flow_sequence:1, source_time:0)\n\
          mirroring_add 1 {COLLECTOR}\n\
@@ -212,7 +217,13 @@ fn collector() -> Collector {
     })
 }
 
-fn run(program: &Arc<Program>, results: &std::path::Path, messages: &Messages) -> Result<Outcome> {
+fn run(
+    program: &Arc<Program>,
+    duration: Duration,
+    results: &Path,
+    mut captures: Captures,
+    messages: &Messages,
+) -> Result<Outcome> {
     let mut network = network(program)?;
     let mut traffic = Traffic::new();
     let mut collector = collector();
@@ -224,7 +235,8 @@ fn run(program: &Arc<Program>, results: &std::path::Path, messages: &Messages) -
         lost: 0,
         reports: 0,
     };
-    let intervals = DURATION / INTERVAL + 1;
+    let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let intervals = duration.div_ceil(INTERVAL) + 1;
     for interval in 1..=intervals {
         let until = BEGIN + interval * INTERVAL;
         // In the last interval what is on its way arrives.
@@ -232,14 +244,18 @@ fn run(program: &Arc<Program>, results: &std::path::Path, messages: &Messages) -
             outcome.sent += traffic.send(&mut network, until - INTERVAL, until);
         }
         let last = if interval < intervals { until } else { u64::MAX };
-        network.run(last, |from, time, packet| match from.port {
+        network.run(last, &mut captures.links, |from, time, packet| match from.port {
             COLLECTOR => {
+                captures.reports.write(&packet, time);
                 let view = PacketView::ethernet(&packet, &Detection::default());
                 if let Some(flow) = view.flow {
                     collector.take(epoch + time - BEGIN, flow.source, view.payload);
                 }
             }
-            _ => outcome.delivered.count(&packet),
+            _ => {
+                captures.hosts.write(&packet, time);
+                outcome.delivered.count(&packet);
+            }
         });
         let mut flows = Vec::new();
         let now = epoch + until - BEGIN;
@@ -248,11 +264,12 @@ fn run(program: &Arc<Program>, results: &std::path::Path, messages: &Messages) -
         store.write(&result, &flows)?;
         messages.line(format!(
             "{:.1} s of traffic: {} packets sent, {} reports",
-            ((until - BEGIN) as f64 / 1e9).min(DURATION as f64 / 1e9),
+            ((until - BEGIN) as f64 / 1e9).min(duration as f64 / 1e9),
             outcome.sent,
             outcome.reports
         ));
     }
     outcome.lost = network.lost;
+    captures.finish()?;
     Ok(outcome)
 }

@@ -1,5 +1,6 @@
 //! Switches and links between them, in virtual time.
 
+use super::capture::Capture;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use weir_switch::Switch;
@@ -94,8 +95,9 @@ impl Network {
         self.packets.insert(self.number, packet);
     }
 
-    /// Runs until a time. What leaves by a port without a link goes to `deliver`.
-    pub fn run(&mut self, until: u64, mut deliver: impl FnMut(At, u64, Vec<u8>)) {
+    /// Runs until a time. What leaves by a port without a link goes to `deliver`; `links` captures
+    /// the rest.
+    pub fn run(&mut self, until: u64, links: &mut Capture, mut deliver: impl FnMut(At, u64, Vec<u8>)) {
         loop {
             let arrival = self.arrivals.peek().map(|Reverse((time, ..))| *time);
             let departures = self.nodes.iter().enumerate().filter_map(|(at, node)| {
@@ -109,7 +111,7 @@ impl Network {
                     if time > until {
                         return;
                     }
-                    self.depart(at, time, &mut deliver);
+                    self.depart(at, time, links, &mut deliver);
                 }
                 (Some(time), _) if time <= until => self.arrive(),
                 (Some(_) | None, _) => return,
@@ -127,7 +129,7 @@ impl Network {
         }
     }
 
-    fn depart(&mut self, at: usize, time: u64, deliver: &mut impl FnMut(At, u64, Vec<u8>)) {
+    fn depart(&mut self, at: usize, time: u64, links: &mut Capture, deliver: &mut impl FnMut(At, u64, Vec<u8>)) {
         let Some(node) = self.nodes.get_mut(at) else {
             return;
         };
@@ -141,7 +143,10 @@ impl Network {
             match self.links.get(&from).copied() {
                 None => deliver(from, time, output.bytes),
                 Some(link) if self.random.below(MILLION) < link.loss => self.lost += 1,
-                Some(link) => self.send(link.to, time + link.delay, output.bytes),
+                Some(link) => {
+                    links.write(&output.bytes, time);
+                    self.send(link.to, time + link.delay, output.bytes);
+                }
             }
         }
     }
