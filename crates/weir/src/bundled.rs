@@ -74,6 +74,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
 const INCLUDED: &[(&str, &str)] = &[
     ("headers.p4i", include_str!("../../../p4/programs/int_md/headers.p4i")),
     ("parser.p4i", include_str!("../../../p4/programs/int_md/parser.p4i")),
+    ("state.p4i", include_str!("../../../p4/programs/int_md/state.p4i")),
     ("ingress.p4i", include_str!("../../../p4/programs/int_md/ingress.p4i")),
     ("source.p4i", include_str!("../../../p4/programs/int_md/source.p4i")),
     ("hop.p4i", include_str!("../../../p4/programs/int_md/hop.p4i")),

@@ -6,6 +6,7 @@
 
 #include "headers.p4i"
 #include "parser.p4i"
+#include "state.p4i"
 #include "ingress.p4i"
 #include "source.p4i"
 #include "hop.p4i"
