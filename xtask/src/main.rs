@@ -91,8 +91,8 @@ fn step_with(what: &str, program: &str, arguments: &[&str], prepare: impl FnOnce
     Ok(())
 }
 
-/// The optional externs, which tests build.
-const INFERENCE: &str = "weir/onnx";
+/// What is optional, and tests build: inference, and raw reports as Parquet.
+const OPTIONAL: &str = "weir/onnx,weir/parquet";
 
 fn test() -> Result<()> {
     tools::provide()?;
@@ -107,7 +107,7 @@ fn test() -> Result<()> {
             "--workspace",
             "--all-targets",
             "--features",
-            INFERENCE,
+            OPTIONAL,
             "--",
             "-D",
             "warnings",
@@ -132,7 +132,7 @@ fn test() -> Result<()> {
             "warnings",
         ],
     )?;
-    step("tests", "cargo", &["test", "--workspace", "--features", INFERENCE])?;
+    step("tests", "cargo", &["test", "--workspace", "--features", OPTIONAL])?;
     step(
         "externs without inference",
         "cargo",

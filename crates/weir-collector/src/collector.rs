@@ -128,13 +128,6 @@ impl Collector {
         self.config.decoder = decoder;
     }
 
-    /// Takes the sequence number of a datagram by its first report.
-    fn take_sequence(&mut self, now: u64, exporter: IpAddr, report: &Report<'_>) {
-        if !self.exporters.take(now, exporter, report, &mut self.events) {
-            self.totals.unused(Unused::ExportersFull);
-        }
-    }
-
     fn take_report(&mut self, now: u64, report: &Report<'_>, hint: Option<FlowAt>) {
         self.totals.reports += 1;
         self.interval_start.get_or_insert(now);

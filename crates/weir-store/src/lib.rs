@@ -5,7 +5,8 @@
 //! has functions over them, so that quantiles over any time and any ports are those of all values:
 //! `SELECT quantile(merged(histogram), 0.99) FROM links`.
 //!
-//! The crate knows neither reports nor switches, and chooses no file names. It stores no raw reports.
+//! With the feature `parquet`, `RawReports` writes reports as they came to a Parquet file. The crate
+//! knows no switches, and chooses no file names.
 //!
 //! ```
 //! use weir_collector::{Collector, Config};
@@ -26,10 +27,14 @@
 
 mod functions;
 mod query;
+#[cfg(feature = "parquet")]
+mod raw;
 mod schema;
 mod write;
 
 pub use query::{QueryLimits, Rows};
+#[cfg(feature = "parquet")]
+pub use raw::{RawError, RawReports};
 
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};

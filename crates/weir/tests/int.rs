@@ -132,6 +132,14 @@ fn a_capture_becomes_results_that_sql_and_views_show() {
             1
         );
     }
+    if cfg!(feature = "parquet") {
+        let raw = at("raw.parquet");
+        let arguments = ["collect", "--capture", &pcap, "--raw", &raw, "--dscp", "0x17"];
+        assert_eq!(weir(&arguments).status.code(), Some(1));
+        let bytes = std::fs::read(&raw).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        assert_eq!(weir(&arguments).status.code(), Some(2), "a file that is there is kept");
+    }
     for view in [
         "paths",
         "ports",
@@ -251,6 +259,12 @@ fn wrong_input_is_refused_with_what_was_expected() {
     has(&["collect", "--capture", &at("absent")], "absent");
     has(&["collect", "--listen", "127.0.0.1:0", "-o", &text], "no SQLite file");
     has(&["collect", "--listen", "127.0.0.1:0", "--dscp", "64"], "0 to 63");
+    if !cfg!(feature = "parquet") {
+        has(
+            &["collect", "--listen", "127.0.0.1:0", "--raw", &at("raw")],
+            "--features parquet",
+        );
+    }
     has(
         &["collect", "--listen", "127.0.0.1:0", "--interval", "1ms"],
         "100ms to 1d",

@@ -57,6 +57,9 @@ pub struct Collect {
     /// File of the results (SQLite); an existing one is continued
     #[arg(short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Also write all reports, one row per hop, to this new file (needs the cargo feature parquet)
+    #[arg(long, value_name = "FILE.parquet")]
+    pub raw: Option<PathBuf>,
     /// Length of an interval
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub interval: Duration,

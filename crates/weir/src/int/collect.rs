@@ -2,6 +2,7 @@
 
 mod analysis;
 mod metrics;
+mod raw;
 mod source;
 mod writer;
 
@@ -11,6 +12,7 @@ use crate::output::Messages;
 use analysis::Analysis;
 use anyhow::{Context, Result};
 use metrics::Metrics;
+use raw::Raw;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use source::{Source, Taken};
 use std::io::Write;
@@ -37,8 +39,11 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
         .http
         .map(|address| Metrics::start(address, messages))
         .transpose()?;
+    let config = config(arguments);
+    let raw = Raw::create(arguments.raw.as_deref(), &config.decoder)?;
     let mut run = Run {
-        analysis: Analysis::start(config(arguments), arguments.threads.into())?,
+        analysis: Analysis::start(config, arguments.threads.into())?,
+        raw,
         interval: nanoseconds(arguments.interval),
         start: None,
         totals: Totals::default(),
@@ -48,6 +53,7 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
     };
     let kernel = run.until_end(source, arguments.duration, &stop)?;
     run.writer.finish()?;
+    run.raw.finish()?;
     answer(arguments, &run.totals, run.reports_lost, kernel, messages)
 }
 
@@ -112,6 +118,7 @@ fn nanoseconds(time: Duration) -> u64 {
 /// A collection at work.
 struct Run {
     analysis: Analysis,
+    raw: Raw,
     /// Length of an interval, ns.
     interval: u64,
     /// Begin of the interval, by the time of reports.
@@ -135,6 +142,7 @@ impl Run {
             let taken = source.take(WAIT, |now, datagrams| {
                 latest = now;
                 self.tick(now)?;
+                self.raw.write(now, datagrams)?;
                 self.analysis.take(now, datagrams)
             })?;
             match taken {
