@@ -24,6 +24,8 @@ const bit<16> INT_PORT = INT_UDP_PORT;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<4> INT_TYPE_MD = 1;
+// The next protocol type of the shim: the UDP port says that there is INT.
+const bit<2> MARKED_BY_UDP_PORT = 1;
 const bit<4> INT_VERSION = 2;
 
 const bit<4> REPORT_VERSION = 2;
@@ -43,6 +45,13 @@ const bit<16> IPV4_BYTES = 20;
 const bit<16> UDP_BYTES = 8;
 // Group header and individual header.
 const bit<16> REPORT_BYTES = 12;
+const bit<8> RECORD_WORDS = 5;
+// The words of INT without records.
+const bit<8> HEADER_WORDS = 3;
+// The most words that the shim can count.
+const bit<8> MOST_INT_WORDS = 255;
+// Ports and both timestamps, the ports being last here.
+const bit<16> INSTRUCTIONS = 0x4C00;
 const bit<16> SHIM_BYTES = 4;
 const bit<16> HEADER_BYTES = 12;
 const bit<16> METADATA_BYTES = 20;
@@ -234,9 +243,9 @@ parser LabParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     state parse_int {
         packet.extract(hdr.telemetry.shim);
         packet.extract(hdr.telemetry.md);
-        verify(hdr.telemetry.shim.type == INT_TYPE_MD && hdr.telemetry.shim.length >= 3
+        verify(hdr.telemetry.shim.type == INT_TYPE_MD && hdr.telemetry.shim.length >= HEADER_WORDS
             && hdr.telemetry.md.version == INT_VERSION, error.IntHeaderWrong);
-        packet.extract(hdr.telemetry.stack, ((bit<32>) hdr.telemetry.shim.length - 3) << 5);
+        packet.extract(hdr.telemetry.stack, (bit<32>) (hdr.telemetry.shim.length - HEADER_WORDS) << 5);
         transition accept;
     }
 }
@@ -455,9 +464,9 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action insert_header() {
         hdr.telemetry.shim.setValid();
         hdr.telemetry.shim.type = INT_TYPE_MD;
-        hdr.telemetry.shim.next_protocol_type = 1;
+        hdr.telemetry.shim.next_protocol_type = MARKED_BY_UDP_PORT;
         hdr.telemetry.shim.reserved = 0;
-        hdr.telemetry.shim.length = 3;
+        hdr.telemetry.shim.length = HEADER_WORDS;
         hdr.telemetry.shim.original_dst_port = hdr.udp.dst_port;
         hdr.udp.dst_port = INT_PORT;
         hdr.telemetry.md.setValid();
@@ -466,9 +475,9 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.telemetry.md.hop_count_exceeded = 0;
         hdr.telemetry.md.mtu_exceeded = 0;
         hdr.telemetry.md.reserved = 0;
-        hdr.telemetry.md.hop_words = 5;
+        hdr.telemetry.md.hop_words = (bit<5>) RECORD_WORDS;
         hdr.telemetry.md.remaining_hop_count = meta.hops;
-        hdr.telemetry.md.instructions = 0x4C00;
+        hdr.telemetry.md.instructions = INSTRUCTIONS;
         hdr.telemetry.md.domain_id = 0;
         hdr.telemetry.md.domain_instructions = 0;
         hdr.telemetry.md.domain_flags = 0;
@@ -485,7 +494,7 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.telemetry.metadata.egress_port = (bit<16>) standard_metadata.egress_port;
         hdr.telemetry.metadata.bottom_of_stack = bottom_of_stack;
         hdr.telemetry.metadata.reserved = 0;
-        hdr.telemetry.shim.length = hdr.telemetry.shim.length + 5;
+        hdr.telemetry.shim.length = hdr.telemetry.shim.length + RECORD_WORDS;
         hdr.telemetry.md.remaining_hop_count = hdr.telemetry.md.remaining_hop_count - 1;
         meta.added_bytes = meta.added_bytes + METADATA_BYTES;
     }
@@ -529,10 +538,10 @@ control LabEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (hdr.telemetry.md.remaining_hop_count == 0) {
                 not_measured.count(0);
                 hdr.telemetry.md.hop_count_exceeded = 1;
-            } else if (length > (bit<17>) meta.mtu || hdr.telemetry.shim.length > 250) {
+            } else if (length > (bit<17>) meta.mtu || hdr.telemetry.shim.length > MOST_INT_WORDS - RECORD_WORDS) {
                 not_measured.count(1);
                 hdr.telemetry.md.mtu_exceeded = 1;
-            } else if (hdr.telemetry.shim.length == 3) {
+            } else if (hdr.telemetry.shim.length == HEADER_WORDS) {
                 insert_metadata(1);
             } else {
                 insert_metadata(0);

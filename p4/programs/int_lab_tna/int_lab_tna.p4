@@ -23,6 +23,8 @@ const bit<16> INT_PORT = INT_UDP_PORT;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<4> INT_TYPE_MD = 1;
+// The next protocol type of the shim: the UDP port says that there is INT.
+const bit<2> MARKED_BY_UDP_PORT = 1;
 const bit<4> INT_VERSION = 2;
 
 const bit<4> REPORT_VERSION = 2;
@@ -44,6 +46,10 @@ const bit<8> KIND_REPORT = 2;
 const bit<8> RECORD_WORDS = 5;
 // The words of INT without records.
 const bit<8> HEADER_WORDS = 3;
+// The most words that the shim can count.
+const bit<8> MOST_INT_WORDS = 255;
+// Ports and both timestamps, the ports being last here.
+const bit<16> INSTRUCTIONS = 0x4C00;
 const bit<8> MOST_WORDS = HEADER_WORDS + MOST_RECORDS * RECORD_WORDS;
 // The value of a timestamp that is not available.
 const Timestamp NO_TIMESTAMP = 0xFFFFFFFFFFFF;
@@ -304,7 +310,7 @@ parser LabIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
         words.decrement(HEADER_WORDS);
         transition select(hdr.int_shim.type, hdr.int_shim.length, hdr.int_header.version) {
             (INT_TYPE_MD, HEADER_WORDS .. MOST_WORDS, INT_VERSION): find_record;
-            (INT_TYPE_MD, HEADER_WORDS .. 255, INT_VERSION): parse_unknown_stack;
+            (INT_TYPE_MD, HEADER_WORDS .. MOST_INT_WORDS, INT_VERSION): parse_unknown_stack;
         }
     }
 
@@ -406,9 +412,9 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
     action insert_header() {
         hdr.int_shim.setValid();
         hdr.int_shim.type = INT_TYPE_MD;
-        hdr.int_shim.next_protocol_type = 1;
+        hdr.int_shim.next_protocol_type = MARKED_BY_UDP_PORT;
         hdr.int_shim.reserved = 0;
-        hdr.int_shim.length = 3;
+        hdr.int_shim.length = HEADER_WORDS;
         hdr.int_shim.original_dst_port = hdr.udp.dst_port;
         hdr.udp.dst_port = INT_PORT;
         hdr.int_header.setValid();
@@ -417,9 +423,9 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         hdr.int_header.hop_count_exceeded = 0;
         hdr.int_header.mtu_exceeded = 0;
         hdr.int_header.reserved = 0;
-        hdr.int_header.hop_words = 5;
+        hdr.int_header.hop_words = (bit<5>) RECORD_WORDS;
         hdr.int_header.remaining_hop_count = meta.hops;
-        hdr.int_header.instructions = 0x4C00;
+        hdr.int_header.instructions = INSTRUCTIONS;
         hdr.int_header.domain_id = 0;
         hdr.int_header.domain_instructions = 0;
         hdr.int_header.domain_flags = 0;
@@ -435,7 +441,7 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         hdr.int_metadata.egress_port = (bit<16>) tm.ucast_egress_port;
         hdr.int_metadata.bottom_of_stack = bottom_of_stack;
         hdr.int_metadata.reserved = 0;
-        hdr.int_shim.length = hdr.int_shim.length + 5;
+        hdr.int_shim.length = hdr.int_shim.length + RECORD_WORDS;
         hdr.int_header.remaining_hop_count = hdr.int_header.remaining_hop_count - 1;
         meta.added_bytes = meta.added_bytes + METADATA_BYTES;
         hdr.bridge.kind = KIND_MEASURED;
@@ -455,10 +461,10 @@ control LabIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         } else if (hdr.int_header.remaining_hop_count == 0) {
             not_measured.count(0);
             hdr.int_header.hop_count_exceeded = 1;
-        } else if (length > (bit<17>) meta.mtu || hdr.int_shim.length > 250) {
+        } else if (length > (bit<17>) meta.mtu || hdr.int_shim.length > MOST_INT_WORDS - RECORD_WORDS) {
             not_measured.count(1);
             hdr.int_header.mtu_exceeded = 1;
-        } else if (hdr.int_shim.length == 3) {
+        } else if (hdr.int_shim.length == HEADER_WORDS) {
             insert_metadata(1);
         } else {
             insert_metadata(0);
