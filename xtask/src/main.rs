@@ -91,8 +91,8 @@ fn step_with(what: &str, program: &str, arguments: &[&str], prepare: impl FnOnce
     Ok(())
 }
 
-/// What is optional, and tests build: inference, and raw reports as Parquet.
-const OPTIONAL: &str = "weir/onnx,weir/parquet";
+/// What is optional, and tests build: inference, raw reports as Parquet, results to ClickHouse.
+const OPTIONAL: &str = "weir/onnx,weir/parquet,weir/clickhouse";
 
 fn test() -> Result<()> {
     tools::provide()?;

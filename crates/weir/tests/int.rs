@@ -221,6 +221,64 @@ fn reports_by_udp_are_all_used_and_given_to_prometheus() {
     assert!(rows.ends_with("500            500\n"), "{rows}");
 }
 
+/// A server that answers every request with 200 and keeps their bodies; the URL of it.
+fn http_server() -> (String, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let bodies = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let kept = std::sync::Arc::clone(&bodies);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while stream.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            std::io::Read::read_exact(&mut stream, &mut body).unwrap();
+            kept.lock().unwrap().push(String::from_utf8(body).unwrap());
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            std::io::Write::write_all(stream.get_mut(), answer.as_bytes()).unwrap();
+        }
+    });
+    (url, bodies)
+}
+
+#[test]
+fn results_go_to_clickhouse_where_that_is_built_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let pcap = folder.path().join("reports.pcap").display().to_string();
+    capture(Path::new(&pcap));
+    let (url, bodies) = http_server();
+    let arguments = ["collect", "--capture", &pcap, "--dscp", "0x17", "--clickhouse", &url];
+    if !cfg!(feature = "clickhouse") {
+        assert!(refused(&arguments).contains("--features clickhouse"));
+        return;
+    }
+    assert_eq!(weir(&arguments).status.code(), Some(1));
+    let bodies = bodies.lock().unwrap();
+    let made = bodies
+        .iter()
+        .filter(|body| body.starts_with("CREATE TABLE IF NOT EXISTS"))
+        .count();
+    assert_eq!(made, 3);
+    let rows = bodies
+        .iter()
+        .filter(|body| body.starts_with("INSERT INTO weir_int_histograms"));
+    let rows: Vec<&str> = rows.flat_map(|body| body.lines().skip(1)).collect();
+    let of_link = rows
+        .iter()
+        .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
+    let values: u64 = of_link
+        .filter(|row| row["kind"] == "link")
+        .map(|row| row["values"].as_u64().unwrap())
+        .sum();
+    assert_eq!(values, 99);
+}
+
 #[test]
 fn the_demo_finds_the_slow_hop_and_the_lossy_link() {
     let folder = tempfile::tempdir().unwrap();

@@ -60,6 +60,10 @@ pub struct Collect {
     /// Also write all reports, one row per hop, to this new file (needs the cargo feature parquet)
     #[arg(long, value_name = "FILE.parquet")]
     pub raw: Option<PathBuf>,
+    /// Also send results to ClickHouse at this URL; user and password by the variables
+    /// CLICKHOUSE_USER and CLICKHOUSE_PASSWORD (needs the cargo feature clickhouse)
+    #[arg(long, value_name = "URL")]
+    pub clickhouse: Option<String>,
     /// Length of an interval
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub interval: Duration,

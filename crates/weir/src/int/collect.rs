@@ -1,6 +1,7 @@
 //! `weir int collect`: from reports to a file of results.
 
 mod analysis;
+mod clickhouse;
 mod metrics;
 mod raw;
 mod source;
@@ -11,6 +12,7 @@ use crate::cli::NO;
 use crate::output::Messages;
 use analysis::Analysis;
 use anyhow::{Context, Result};
+use clickhouse::ClickHouse;
 use metrics::Metrics;
 use raw::Raw;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -34,7 +36,8 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
     }
     let source = Source::open(arguments, messages)?;
-    let writer = Writer::start(arguments.output.as_deref(), arguments.retention)?;
+    let clickhouse = ClickHouse::start(arguments.clickhouse.as_deref(), messages)?;
+    let writer = Writer::start(arguments.output.as_deref(), arguments.retention, clickhouse)?;
     let metrics = arguments
         .http
         .map(|address| Metrics::start(address, messages))

@@ -145,10 +145,10 @@ fn entries(at: usize) -> String {
     text += &format!(
         "value_set outside_ports {HOST}\nvalue_set int_domains {DOMAIN:#x}\n\
          add sink_ports standard_metadata.egress_port:{HOST} sink()\n\
-         add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:17 start_profile(profile:1, one_in_packets:1, sampler_index:0)\n\
-         add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:6 start_profile(profile:1, one_in_packets:1, sampler_index:0)\n\
+         add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:17 start_profile(profile:1)\n\
+         add watchlist 10 hdr.ipv4.src_addr:10.0.{at}.0/24 hdr.ipv4.protocol:6 start_profile(profile:1)\n\
          add profiles meta.profile:1 start_int(hop_words:7, hop_count:8, instructions:0xDC00, domain_id:{DOMAIN:#x})\n\
-         add marks meta.profile:1 mark_by_dscp(flow_sequence:1, source_time:0)\n\
+         add source_metadata meta.profile:1 number_flow()\n\
          mirroring_add 1 {COLLECTOR}\n\
          setdefault collector report(src_mac:02-00-00-00-09-0{at}, dst_mac:02-00-00-00-09-90, src_addr:10.0.9.{at}, dst_addr:10.0.9.90, port:5900)\n"
     );

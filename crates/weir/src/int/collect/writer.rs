@@ -1,5 +1,6 @@
 //! The thread that writes results to a file: reports are taken meanwhile.
 
+use super::clickhouse::ClickHouse;
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -18,19 +19,17 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the file, if there is one.
-    pub fn start(path: Option<&Path>, retention: Option<Duration>) -> Result<Self> {
-        let Some(path) = path else {
-            return Ok(Writer {
-                sender: None,
-                thread: None,
-            });
-        };
-        let mut store = Store::create(path)?;
-        let name = path.display().to_string();
+    /// Opens the file, if there is one; `None` for `retention`: nothing is deleted.
+    pub fn start(path: Option<&Path>, retention: Option<Duration>, mut clickhouse: ClickHouse) -> Result<Self> {
+        let mut store = path.map(Store::create).transpose()?;
+        let name = path.map_or(String::new(), |path| path.display().to_string());
         let (sender, intervals) = sync_channel::<(Interval, Vec<FlowSummary>)>(QUEUE);
         let body = move || {
             for (interval, flows) in intervals {
+                clickhouse.write(&interval, &flows);
+                let Some(store) = &mut store else {
+                    continue;
+                };
                 let written = store.write(&interval, &flows);
                 written.with_context(|| format!("{name}: results of an interval are not written"))?;
                 if let Some(retention) = retention {
