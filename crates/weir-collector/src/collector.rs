@@ -79,7 +79,8 @@ impl Collector {
         }
     }
 
-    /// Takes a datagram of telemetry reports: the payload of UDP, and the address that it came from.
+    /// Takes a datagram of telemetry reports: the payload of UDP, and the address that it came
+    /// from.
     pub fn take(&mut self, now: u64, exporter: IpAddr, datagram: &[u8]) {
         self.take_batch(now, &[(exporter, datagram)]);
     }
@@ -253,8 +254,8 @@ impl Collector {
         at
     }
 
-    /// The index of a sequence of hops. `known`: that of the flow's last report, which is mostly the
-    /// same.
+    /// The index of a sequence of hops. `known`: that of the flow's last report, which is mostly
+    /// the same.
     fn segment(&mut self, known: Option<u32>, hops: &[Hop]) -> Option<u32> {
         if hops.is_empty() {
             return None;

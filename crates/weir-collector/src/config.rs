@@ -34,8 +34,8 @@ pub struct Watched {
 pub struct Config {
     /// How datagrams are read.
     pub decoder: Decoder,
-    /// Whether sequence numbers of exporters are followed; not by collectors that each get a part of
-    /// the datagrams from a [`Reception`](crate::Reception), which does.
+    /// Whether sequence numbers of exporters are followed; not by collectors that each get a part
+    /// of the datagrams from a [`Reception`](crate::Reception), which does.
     pub follows_sequences: bool,
     /// INT domain whose sources number the packets of each flow: domain-specific instruction 0
     /// (0x8000), 4 bytes at the begin of the metadata that sources alone add (`int_md` does). Every

@@ -8,11 +8,11 @@ const DIGITS: u8 = 2;
 /// The version of [`Histogram::to_bytes`].
 const VERSION: u8 = 1;
 
-/// A histogram of non-negative integers over the whole range of 64 bits, with a relative error of at
-/// most 1 %.
+/// A histogram of non-negative integers over the whole range of 64 bits, with a relative error of
+/// at most 1 %.
 ///
-/// Buckets depend on values alone, so that histograms of parts of the data, merged in any order, are
-/// equal to the histogram of all of it.
+/// Buckets depend on values alone, so that histograms of parts of the data, merged in any order,
+/// are equal to the histogram of all of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     counts: Hdr<u64>,

@@ -1,18 +1,19 @@
-//! Analysis of INT telemetry reports: what they say of flows, paths, ports, queues, links and clocks.
+//! Analysis of INT telemetry reports: what they say of flows, paths, ports, queues, links and
+//! clocks.
 //!
-//! A [`Collector`] takes datagrams of reports of any version ([`weir_int`] decodes them) and keeps, in
-//! memory of bounded size,
+//! A [`Collector`] takes datagrams of reports of any version ([`weir_int`] decodes them) and keeps,
+//! in memory of bounded size,
 //!
 //! - of each flow its path, changes of it, end-to-end latency, jitter, drops;
 //! - of each hop and link the latency, of each queue the occupancy, as [`Histogram`]s that merge;
 //! - of each exporter which reports were lost, late or there twice;
-//! - of each node the offset of its clock, estimated from links with traffic in both directions, and
-//!   removed from latencies;
+//! - of each node the offset of its clock, estimated from links with traffic in both directions,
+//!   and removed from latencies;
 //! - [`Event`]s: limits with hysteresis, changes, microbursts, drops.
 //!
-//! [`Collector::end_interval`] gives the results of an interval. Those of collectors that each took a
-//! part of the reports merge ([`Interval::merge`]); with the parts cut by flow they are equal to those
-//! of one collector of all reports.
+//! [`Collector::end_interval`] gives the results of an interval. Those of collectors that each took
+//! a part of the reports merge ([`Interval::merge`]); with the parts cut by flow they are equal to
+//! those of one collector of all reports.
 //!
 //! The crate does no input or output, has no threads and no clock, and stores nothing: `weir int
 //! collect` does, with weir-store. It does not choose what is worth a report; switches do.

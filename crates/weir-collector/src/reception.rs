@@ -9,9 +9,9 @@ use std::hash::BuildHasher;
 use std::net::IpAddr;
 use weir_int::report::Decoder;
 
-/// Stands before several collectors: follows the sequence numbers of exporters, which count over all
-/// datagrams, and says which collector a datagram is for. That is decided by the flow of its first
-/// report, so that mostly each flow is known to one collector.
+/// Stands before several collectors: follows the sequence numbers of exporters, which count over
+/// all datagrams, and says which collector a datagram is for. That is decided by the flow of its
+/// first report, so that mostly each flow is known to one collector.
 #[derive(Debug)]
 pub struct Reception {
     decoder: Decoder,

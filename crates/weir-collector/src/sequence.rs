@@ -26,8 +26,8 @@ pub enum Arrival {
     Restart,
 }
 
-/// Totals over a stream of sequence numbers. All are exact as long as nothing arrives more than 1024
-/// numbers late.
+/// Totals over a stream of sequence numbers. All are exact as long as nothing arrives more than
+/// 1024 numbers late.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SequenceCounts {
     /// Messages that came, duplicates left out.

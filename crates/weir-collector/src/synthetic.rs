@@ -106,7 +106,8 @@ impl Packet {
         out
     }
 
-    /// The report of an INT-MD sink, which is the last hop: version 2.0, with all hops in the stack.
+    /// The report of an INT-MD sink, which is the last hop: version 2.0, with all hops in the
+    /// stack.
     #[must_use]
     pub fn sink_report(&self, sequence: u32) -> Vec<u8> {
         let flags = Flags {

@@ -1,12 +1,12 @@
 //! Results of [`weir_collector`] in an SQLite file.
 //!
 //! [`Store::create`] opens a file to write intervals to ([`Store::write`]), [`Store::open`] one to
-//! query ([`Store::query`]), also while another process writes. Histograms are stored whole, and SQL
-//! has functions over them, so that quantiles over any time and any ports are those of all values:
-//! `SELECT quantile(merged(histogram), 0.99) FROM links`.
+//! query ([`Store::query`]), also while another process writes. Histograms are stored whole, and
+//! SQL has functions over them, so that quantiles over any time and any ports are those of all
+//! values: `SELECT quantile(merged(histogram), 0.99) FROM links`.
 //!
-//! With the feature `parquet`, `RawReports` writes reports as they came to a Parquet file. The crate
-//! knows no switches, and chooses no file names.
+//! With the feature `parquet`, `RawReports` writes reports as they came to a Parquet file. The
+//! crate knows no switches, and chooses no file names.
 //!
 //! ```
 //! use weir_collector::{Collector, Config};

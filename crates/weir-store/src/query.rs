@@ -38,8 +38,8 @@ impl Default for QueryLimits {
 }
 
 impl Store {
-    /// Answers a query in SQL, which only reads. Beside the functions of SQLite there are those over
-    /// histograms: `merged`, `quantile`, `mean`, `total`, `least`, `most`.
+    /// Answers a query in SQL, which only reads. Beside the functions of SQLite there are those
+    /// over histograms: `merged`, `quantile`, `mean`, `total`, `least`, `most`.
     ///
     /// # Errors
     /// The query is no valid SQL, is more than one statement, writes, or takes too long.

@@ -89,8 +89,8 @@ impl RawReports {
         })
     }
 
-    /// Writes a report that came at a time (ns since the Unix epoch): a row for each hop, one without
-    /// hop if there is none. What is not known is -1, or an empty text.
+    /// Writes a report that came at a time (ns since the Unix epoch): a row for each hop, one
+    /// without hop if there is none. What is not known is -1, or an empty text.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -6,9 +6,9 @@ pub const VERSION: i64 = 1;
 /// Marks a file as one of ours, in `PRAGMA application_id`: "wINT".
 pub const APPLICATION: i64 = 0x7749_4e54;
 
-/// Makes the tables. Times are ns since the Unix epoch, latencies ns; occupancies and utilisations are
-/// in the units of the nodes. `histogram` is read by the functions `merged`, `quantile`, `mean` and
-/// `total`.
+/// Makes the tables. Times are ns since the Unix epoch, latencies ns; occupancies and utilisations
+/// are in the units of the nodes. `histogram` is read by the functions `merged`, `quantile`, `mean`
+/// and `total`.
 pub const TABLES: &str = "
 CREATE TABLE intervals (
     interval INTEGER PRIMARY KEY,

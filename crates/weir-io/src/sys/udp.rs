@@ -11,14 +11,15 @@ use std::time::Duration;
 const BATCH: usize = 64;
 /// Bytes of the longest datagram: what jumbo frames carry.
 const LONGEST: usize = 9216;
-/// Numbers that the kernel has of a socket's memory, and the place of its counter of drops among them
-/// (`linux/sock_diag.h`).
+/// Numbers that the kernel has of a socket's memory, and the place of its counter of drops among
+/// them (`linux/sock_diag.h`).
 const MEMORY_NUMBERS: usize = 9;
 const DROPS: usize = 8;
 
 /// Takes datagrams in batches.
 ///
-/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts them.
+/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts
+/// them.
 #[derive(Debug)]
 pub struct UdpReceiver {
     socket: OwnedFd,
@@ -73,8 +74,8 @@ impl UdpReceiver {
         let mut numbers = [0_u32; MEMORY_NUMBERS];
         let mut size = size_of_val(&numbers) as libc::socklen_t;
         let (fd, pointer) = (self.socket.as_raw_fd(), numbers.as_mut_ptr().cast());
-        // SAFETY: the pointers are to numbers of `size` bytes and to their size, and live during the
-        // call.
+        // SAFETY: the pointers are to numbers of `size` bytes and to their size, and live during
+        // the call.
         check(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, pointer, &raw mut size) })?;
         let now = numbers[DROPS];
         self.dropped += u64::from(now.wrapping_sub(self.last_dropped));
@@ -88,8 +89,8 @@ impl UdpReceiver {
         self.truncated
     }
 
-    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their number
-    /// may be 0.
+    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their
+    /// number may be 0.
     ///
     /// # Errors
     /// The socket has failed.
@@ -99,9 +100,9 @@ impl UdpReceiver {
             return Ok(0);
         }
         let mut parts = [EMPTY_PART; BATCH];
-        // SAFETY: addresses and messages of zeros are valid: no address, no parts, no control data.
+        // SAFETY: an address of zeros is one of no family.
         let mut addresses: [libc::sockaddr_storage; BATCH] = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
+        // SAFETY: a message of zeros has no address, no parts and no control data.
         let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
         for (at, bytes) in self.buffer.chunks_exact_mut(LONGEST).enumerate().take(BATCH) {
             parts[at] = libc::iovec {
@@ -116,8 +117,8 @@ impl UdpReceiver {
         }
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
         let no_time = std::ptr::null_mut();
-        // SAFETY: each message points to an address and a part of the lengths it says, and the part to
-        // its own bytes of the buffer; all live during the call.
+        // SAFETY: each message points to an address and a part of the lengths it says, and the part
+        // to its own bytes of the buffer; all live during the call.
         let got = unsafe { libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as libc::c_uint, flags, no_time) };
         let got = match check(got) {
             Ok(got) => got as usize,
@@ -182,7 +183,8 @@ fn ip(address: &libc::sockaddr_storage) -> IpAddr {
             IpAddr::from(address.sin6_addr.s6_addr).to_canonical()
         }
         _ => {
-            // SAFETY: as above; a socket of UDP has no other families.
+            // SAFETY: the storage is larger than an address of this family, and aligned for all; a
+            // socket of UDP has no other families.
             let address = unsafe { &*pointer.cast::<libc::sockaddr_in>() };
             IpAddr::from(address.sin_addr.s_addr.to_ne_bytes())
         }
