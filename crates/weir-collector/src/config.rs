@@ -50,7 +50,7 @@ pub struct Config {
     /// What is watched.
     pub watched: Watched,
     /// The most flows at a time; when there are more, one without recent reports makes room. Each
-    /// takes about 350 bytes.
+    /// takes at most 200 bytes.
     pub max_flows: usize,
     /// The most paths at a time.
     pub max_paths: usize,
