@@ -237,18 +237,13 @@ mod tests {
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 3);
         let row = &rows[2];
-        assert_eq!(
-            (row.get_long(0), row.get_long(2), row.get_long(4)),
-            (Ok(1002), Ok(7), Ok(2))
-        );
+        let long = |at: usize| row.get_long(at).unwrap();
+        assert_eq!((long(0), long(2), long(4)), (1002, 7, 2));
         assert_eq!(row.get_string(9).unwrap(), "udp 10.0.0.1:1 -> 10.0.0.2:2");
         assert_eq!(
-            (row.get_int(10), row.get_int(15), row.get_long(16)),
-            (Ok(0), Ok(3), Ok(4))
+            (row.get_int(10).unwrap(), row.get_int(15).unwrap(), long(16)),
+            (0, 3, 4)
         );
-        assert_eq!(
-            (row.get_long(17), row.get_long(18), row.get_long(14)),
-            (Ok(100), Ok(250), Ok(-1))
-        );
+        assert_eq!((long(17), long(18), long(14)), (100, 250, -1));
     }
 }
