@@ -53,6 +53,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod costliest;
 pub mod data;
 pub mod evaluate;
 pub mod features;

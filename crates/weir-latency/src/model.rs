@@ -172,13 +172,7 @@ impl Model {
     /// models that differ have different ones, short of chance.
     #[must_use]
     pub fn digest(&self) -> String {
-        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let json = self.to_json();
-        let hash = json
-            .bytes()
-            .fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-        format!("{hash:016x}")
+        format!("{:016x}", fnv(self.to_json().bytes()))
     }
 
     pub(crate) fn check(&self) -> Result<(), ModelError> {
@@ -278,4 +272,11 @@ impl Model {
         };
         self.training.ranges.iter().filter_map(look).collect()
     }
+}
+
+/// The 64-bit FNV-1a hash of some bytes.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }

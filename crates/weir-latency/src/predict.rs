@@ -1,5 +1,6 @@
 //! Predictions for the paths of a program.
 
+use crate::costliest::{Costliest, Judge};
 use crate::features::{Chip, Features, Placement};
 use crate::model::{Feature, Model, ModelError, Predicted, Target, Unit};
 use crate::workload::Workload;
@@ -192,8 +193,9 @@ pub fn predict(
         placement: Placement::of(&ingress.dependencies, &ingress.tables, &chip),
     };
     let (mut paths, mut too_long) = (Vec::new(), 0);
+    let mut judge = Judge::new(&workload, model, question.port_gbps, &question.sizes);
     for path in chosen(ingress, question)? {
-        let (_, tables) = ingress.controls[path.control].costliest(&|_| 1.0);
+        let Costliest { mut values, tables } = judge.of(path)?;
         let mut predicted = PathPrediction {
             name: path.name.clone(),
             count: path.count,
@@ -203,7 +205,6 @@ pub fn predict(
             points: Vec::new(),
             outside: Vec::new(),
         };
-        let mut values = workload.values(path, question.port_gbps);
         for size in question.sizes.iter().filter(|size| **size >= path.least_parsed_bytes) {
             values.set(Feature::PacketSize, (*size).into());
             // Headers of variable length are at most as long as the packet allows.

@@ -221,7 +221,8 @@ impl Extra {
             }
             NodeKind::Statements(operations) => Extra {
                 tcam: 0,
-                other: only(operations.register_accesses > 0, chip.stateful),
+                other: only(operations.register_accesses > 0, chip.stateful)
+                    .max(only(operations.filter_calls > 0, chip.low_pass_filter)),
             },
         }
     }

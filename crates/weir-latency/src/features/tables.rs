@@ -1,5 +1,6 @@
 //! Tables and their actions.
 
+use super::effects::Effects;
 use super::operations::Operations;
 use super::{Place, dependency};
 use serde::{Deserialize, Serialize};
@@ -159,7 +160,7 @@ impl TableFeatures {
             StatefulKind::Register => a.operations.register_accesses > 0,
             StatefulKind::Meter => a.operations.meter_calls > 0,
             StatefulKind::Counter => a.operations.counter_calls > 0,
-            StatefulKind::LowPassFilter => false,
+            StatefulKind::LowPassFilter => a.operations.filter_calls > 0,
         });
         by_action || self.direct.contains(&kind)
     }
@@ -167,19 +168,19 @@ impl TableFeatures {
 
 /// Tables that a control may look up, in order; and for each table of the program its place among
 /// them.
-pub(super) fn of(program: &Program, control: &Block) -> (Vec<TableFeatures>, Vec<Option<usize>>) {
+pub(super) fn of(program: &Program, control: &Block, effects: &Effects) -> (Vec<TableFeatures>, Vec<Option<usize>>) {
     let mut indices = vec![None; program.tables.len()];
     let mut tables: Vec<TableFeatures> = Vec::new();
     for site in dependency::sites(control) {
         if indices[site.table.index()].is_none() {
             indices[site.table.index()] = Some(tables.len());
-            tables.push(table(program, control, site.table));
+            tables.push(table(program, control, effects, site.table));
         }
     }
     (tables, indices)
 }
 
-fn table(program: &Program, control: &Block, id: TableId) -> TableFeatures {
+fn table(program: &Program, control: &Block, effects: &Effects, id: TableId) -> TableFeatures {
     let table = &program.tables[id];
     let keys = table.keys.iter().filter(|k| k.match_kind != MatchKind::Selector);
     let key = |key: &weir_ir::Key| KeyFeatures {
@@ -187,7 +188,7 @@ fn table(program: &Program, control: &Block, id: TableId) -> TableFeatures {
         width: key.width,
         kind: key.match_kind.name().to_owned(),
     };
-    let code = dependency::action_operations(program, control, id);
+    let code = dependency::action_operations(program, control, effects, id);
     let action = |(i, action): (usize, &weir_ir::TableAction)| {
         let declared = &program.actions[action.action];
         ActionFeatures {

@@ -63,7 +63,7 @@ fn paths(text: &mut String, features: &Features) {
             let _ = writeln!(text, "    {}", state_line(state));
         }
         let control = &features.controls[path.control];
-        let (_, tables) = control.costliest(&|_| 1.0);
+        let tables = control.longest(&features.tables).tables;
         let names: Vec<&str> = tables.iter().map(|at| features.tables[*at].name.as_str()).collect();
         let reachable = control.tables().len();
         let others = if reachable > names.len() {
