@@ -16,10 +16,11 @@ mod walk;
 pub use block::Gress;
 pub use dependency::{Dependencies, DependencyKind, Edge, Node, NodeKind};
 pub use operations::Operations;
+pub(crate) use path::headers_of;
 pub use path::{ParserFeatures, ParserPath, State};
 pub use sequence::{Control, Cost, Piece, Sequence, length};
 pub use stages::{Chip, Placement, Stage};
-pub use tables::{ActionFeatures, KeyFeatures, Search, StatefulKind, TableFeatures};
+pub use tables::{ActionFeatures, DEFAULT_SIZE, KeyFeatures, Search, StatefulKind, TableFeatures};
 
 use serde::{Deserialize, Serialize};
 use weir_ir::{Loc, Program};
@@ -111,6 +112,12 @@ impl Features {
     pub fn busiest_path(&self) -> Option<&ParserPath> {
         let key = |path: &&ParserPath| (self.controls[path.control].tables().len(), path.header_bytes);
         self.parser.paths.iter().max_by_key(key)
+    }
+
+    /// The tables and statements laid out in the stages of a chip, with its padding.
+    #[must_use]
+    pub fn placement(&self, chip: &Chip) -> Placement {
+        Placement::of(&self.dependencies, &self.tables, chip).padded(self.gress, chip)
     }
 
     /// The pipes of a program, in order; none where its architecture has no pipes.

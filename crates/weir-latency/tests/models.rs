@@ -38,6 +38,7 @@ fn prediction(tables: usize) -> Prediction {
         port_gbps: 10,
         sizes: vec![64, 2000],
         path: None,
+        ..Question::default()
     };
     predict(
         "p.p4",
@@ -107,6 +108,7 @@ fn a_total_below_zero_is_named_as_impossible() {
         port_gbps: 10,
         sizes: vec![64],
         path: None,
+        ..Question::default()
     };
     let prediction = predict("p.p4", &program(0), None, &model, &question).unwrap();
     assert_eq!(prediction.paths[0].impossible().count(), 1);
@@ -120,6 +122,7 @@ fn an_unknown_port_a_small_packet_and_an_unknown_path_are_refused() {
             port_gbps,
             sizes: vec![size],
             path: path.map(str::to_owned),
+            ..Question::default()
         };
         predict("p.p4", &program(0), None, &shipped("cycles").unwrap(), &question)
             .unwrap_err()
@@ -161,7 +164,7 @@ fn a_damaged_model_says_what_does_not_fit() {
         Model::parse(&value.to_string())
             .unwrap_err()
             .to_string()
-            .contains("`scale` has a 0")
+            .contains("`scale` has a number that is not above 0")
     );
     value["form"]["plp"]["scale"] = serde_json::json!([1.0]);
     assert!(

@@ -46,6 +46,9 @@ impl StatefulKind {
     }
 }
 
+/// Entries of a table whose size is not declared, or declared as 0: what P4Info says of it, too.
+pub const DEFAULT_SIZE: u64 = 1024;
+
 /// Masks that the entries of a table are assumed to have where they are unknown.
 const SOME_MASKS: u64 = 8;
 
@@ -106,10 +109,12 @@ pub struct ActionFeatures {
 }
 
 impl TableFeatures {
-    /// Entries to count with: those known to be in it, else those it is declared for.
+    /// Entries to count with: those known to be in it, else those it is declared for, else
+    /// [`DEFAULT_SIZE`].
     #[must_use]
     pub fn expected_entries(&self) -> u64 {
-        self.entries.or(self.size).unwrap_or(0)
+        let declared = self.size.filter(|size| *size > 0);
+        self.entries.unwrap_or_else(|| declared.unwrap_or(DEFAULT_SIZE))
     }
 
     /// Masks to count with where entries are matched by masks: those that are known, else some.
