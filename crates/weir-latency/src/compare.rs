@@ -1,5 +1,6 @@
 //! Two predictions compared: what became slower, and why.
 
+use crate::features::headers_of;
 use crate::predict::{PathPrediction, Prediction};
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ pub enum Change {
         /// Its name.
         path: String,
     },
+    /// The longest paths are left out, and were not before.
+    LeftOut,
 }
 
 /// A path before and now, at the packet size at which they differ most.
@@ -55,9 +58,10 @@ pub struct Difference {
 /// Why two predictions cannot be compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
-    /// They are of different models, units or ports.
+    /// They are of different models, units, ports, paths or pipes.
     #[error(
-        "the old prediction is by model {old}, this one by {new}: compare predictions of one model, port and --path"
+        "the old prediction is by model {old}, this one by {new}: compare predictions of one model, port, --path and \
+         --pipe"
     )]
     Different {
         /// Model and port of the old one.
@@ -68,6 +72,12 @@ pub enum CompareError {
     /// They are for different packet sizes.
     #[error("the two predictions are for different packet sizes: give the --packet-size of the old one")]
     Sizes,
+    /// One counts a control plane's entries, the other one declared sizes.
+    #[error("the old prediction was made {}: use the same for both", if *old { "with --entries" } else { "without --entries" })]
+    Entries {
+        /// Whether the old one counts entries.
+        old: bool,
+    },
 }
 
 /// Compares; the costliest changes first.
@@ -77,18 +87,23 @@ pub enum CompareError {
 pub fn compare(old: &Prediction, new: &Prediction) -> Result<Vec<Change>, CompareError> {
     let about = |p: &Prediction| {
         let only = p.only.as_ref().map_or(String::new(), |path| format!(", only {path}"));
-        format!(
-            "{} {} ({} Gbit/s, {}{only})",
-            p.model,
-            p.model_digest,
-            p.port_gbps,
-            p.unit.symbol()
-        )
+        let pipe = p.pipe.as_ref().map_or(String::new(), |pipe| format!(", {pipe}"));
+        let port = match p.port_gbps {
+            0 => String::new(),
+            gbps => format!("{gbps} Gbit/s, "),
+        };
+        let unit = p.unit.symbol();
+        format!("{} {} ({port}{unit}{pipe}{only})", p.model, p.model_digest)
     };
     if about(old) != about(new) {
         return Err(CompareError::Different {
             old: about(old),
             new: about(new),
+        });
+    }
+    if old.entries.is_some() != new.entries.is_some() {
+        return Err(CompareError::Entries {
+            old: old.entries.is_some(),
         });
     }
     let sizes = |p: &Prediction| -> Vec<u32> {
@@ -104,34 +119,51 @@ pub fn compare(old: &Prediction, new: &Prediction) -> Result<Vec<Change>, Compar
     }
     let old_worst = old.worst().map_or(0.0, |(_, point)| point.total);
     let mut changes = Vec::new();
+    if new.is_cut_off && !old.is_cut_off {
+        changes.push(Change::LeftOut);
+    }
+    let mut met: Vec<&str> = Vec::new();
     for path in &new.paths {
-        match old.paths.iter().find(|p| p.name == path.name) {
-            Some(before) => changes.extend(difference(before, path)),
+        match counterpart(old, new, path) {
+            Some(before) => {
+                met.push(&before.name);
+                changes.extend(difference(before, path));
+            }
             None => changes.push(new_path(path, old_worst)),
         }
     }
-    for path in &old.paths {
-        if !new.paths.iter().any(|p| p.name == path.name) {
-            changes.push(Change::Gone {
-                path: path.name.clone(),
-            });
-        }
+    for path in old.paths.iter().filter(|path| !met.contains(&path.name.as_str())) {
+        changes.push(Change::Gone {
+            path: path.name.clone(),
+        });
     }
     changes.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     Ok(changes)
+}
+
+/// What a path was before: the one of its name; else, where its headers were parsed in another way
+/// or met other tables, the costliest of the same headers that is gone.
+fn counterpart<'a>(old: &'a Prediction, new: &Prediction, path: &PathPrediction) -> Option<&'a PathPrediction> {
+    if let Some(same) = old.paths.iter().find(|p| p.name == path.name) {
+        return Some(same);
+    }
+    let is_gone = |p: &&PathPrediction| !new.paths.iter().any(|other| other.name == p.name);
+    let is_alike = |p: &&PathPrediction| headers_of(&p.name) == headers_of(&path.name);
+    old.paths.iter().filter(is_alike).find(is_gone)
 }
 
 impl Change {
     /// Whether a latency budget that held before may not hold now.
     #[must_use]
     pub fn is_worse(&self) -> bool {
-        matches!(self, Change::Slower(_) | Change::NewWorst { .. })
+        matches!(self, Change::Slower(_) | Change::NewWorst { .. } | Change::LeftOut)
     }
 
     fn weight(&self) -> f64 {
         match self {
             Change::Slower(d) => d.new - d.old,
             Change::NewWorst { total, old_worst, .. } => total - old_worst,
+            Change::LeftOut => f64::INFINITY,
             Change::Faster(_) | Change::New { .. } | Change::Gone { .. } => 0.0,
         }
     }
@@ -158,6 +190,9 @@ fn difference(old: &PathPrediction, new: &PathPrediction) -> Option<Change> {
         return None;
     }
     let mut because = Vec::new();
+    if old.name != new.name {
+        because.push(format!("it was {}", old.name));
+    }
     let numbers = [
         ("parser states", f64::from(old.states), f64::from(new.states)),
         ("header bytes", f64::from(old.header_bytes), f64::from(new.header_bytes)),

@@ -8,6 +8,10 @@ use crate::model::{Feature, Unit, Values};
 
 /// Most rows of a file.
 pub const MAX_ROWS: usize = 1_000_000;
+/// Gbit/s of the fastest port.
+pub const MAX_GBPS: u32 = 800;
+/// The largest value. Sums of squares of larger ones are beyond floating-point numbers.
+const MAX_VALUE: f64 = 1e15;
 
 /// Why a file is no data.
 #[derive(Debug, thiserror::Error)]
@@ -34,25 +38,17 @@ pub enum DataError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A value is no number, or not a finite one.
-    #[error("line {line}, column `{column}`: expected a finite number, found `{found}`")]
-    Number {
+    /// A value is not what its column needs.
+    #[error("line {line}, column `{column}`: expected {expected}, found `{found}`")]
+    Value {
         /// From 1.
         line: u64,
         /// Its name.
         column: String,
+        /// What would do.
+        expected: String,
         /// What is there.
         found: String,
-    },
-    /// What was measured is not more than 0.
-    #[error("line {line}, column `{column}`: expected a number above 0, found {found}")]
-    NotPositive {
-        /// From 1.
-        line: u64,
-        /// Its name.
-        column: String,
-        /// What is there.
-        found: f64,
     },
     /// There are too few rows, or too many.
     #[error("expected {expected} rows, found {found}")]
@@ -255,33 +251,45 @@ fn row(record: &csv::StringRecord, headers: &[String], columns: &[Column]) -> Re
         measured: 0.0,
     };
     for ((field, name), column) in record.iter().zip(headers).zip(columns) {
-        let number = || {
-            let parsed = field.parse::<f64>().ok().filter(|n| n.is_finite());
-            parsed.ok_or_else(|| DataError::Number {
-                line,
-                column: name.clone(),
-                found: field.to_owned(),
-            })
+        let wrong = |expected: String| DataError::Value {
+            line,
+            column: name.clone(),
+            expected,
+            found: field.to_owned(),
         };
         match column {
+            Column::Case if field.is_empty() => return Err(wrong("a name".to_owned())),
             Column::Case => row.case = field.to_owned(),
             Column::Feature(feature) => {
-                row.values.set(*feature, number()?);
+                let value = value(*feature, field).map_err(wrong)?;
+                row.values.set(*feature, value);
                 if *feature == Feature::PortGbps {
-                    row.values.port_gbps = number()? as u32;
+                    row.values.port_gbps = value as u32;
                 }
             }
             Column::Measured(_) => {
-                row.measured = number()?;
-                if row.measured <= 0.0 {
-                    return Err(DataError::NotPositive {
-                        line,
-                        column: name.clone(),
-                        found: row.measured,
-                    });
-                }
+                let range = 1.0 / MAX_VALUE..=MAX_VALUE;
+                let measured = field.parse::<f64>().ok().filter(|n| range.contains(n));
+                let expected = || wrong(format!("a number above 0, from {} to {MAX_VALUE:e}", 1.0 / MAX_VALUE));
+                row.measured = measured.ok_or_else(expected)?;
             }
         }
     }
     Ok(row)
+}
+
+/// The value of a feature, or what is expected in its place.
+fn value(feature: Feature, field: &str) -> Result<f64, String> {
+    let number = field.parse::<f64>().ok().filter(|n| n.is_finite());
+    let number = number.ok_or_else(|| "a finite number".to_owned())?;
+    let (is_good, expected) = if feature == Feature::PortGbps {
+        let is_speed = number.fract() == 0.0 && (1.0..=MAX_GBPS.into()).contains(&number);
+        (is_speed, format!("a whole number of Gbit/s from 1 to {MAX_GBPS}"))
+    } else if feature == Feature::Constant {
+        (number == 1.0, "1".to_owned())
+    } else {
+        let is_count = (0.0..=MAX_VALUE).contains(&number);
+        (is_count, format!("a number from 0 to {MAX_VALUE:e}"))
+    };
+    if is_good { Ok(number) } else { Err(expected) }
 }

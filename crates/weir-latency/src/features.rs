@@ -3,20 +3,24 @@
 mod block;
 mod control;
 mod dependency;
+mod effects;
 mod facts;
 mod operations;
 mod parser;
+mod path;
+mod sequence;
 mod stages;
 mod tables;
 mod walk;
 
 pub use block::Gress;
-pub use control::{Control, Step};
 pub use dependency::{Dependencies, DependencyKind, Edge, Node, NodeKind};
 pub use operations::Operations;
-pub use parser::{ParserFeatures, ParserPath, State};
+pub(crate) use path::headers_of;
+pub use path::{ParserFeatures, ParserPath, State};
+pub use sequence::{Control, Cost, Piece, Sequence, length};
 pub use stages::{Chip, Placement, Stage};
-pub use tables::{ActionFeatures, KeyFeatures, Search, StatefulKind, TableFeatures};
+pub use tables::{ActionFeatures, DEFAULT_SIZE, KeyFeatures, Search, StatefulKind, TableFeatures};
 
 use serde::{Deserialize, Serialize};
 use weir_ir::{Loc, Program};
@@ -32,6 +36,14 @@ pub enum FeatureError {
         /// `parser` or `control`.
         what: &'static str,
         /// The roles that it has, with commas between them.
+        found: String,
+    },
+    /// It has no such pipe.
+    #[error("the program has no pipe `{wanted}`; its pipes: {found}")]
+    NoPipe {
+        /// The requested pipe.
+        wanted: String,
+        /// Its pipes, with commas between them.
         found: String,
     },
     /// No packet gets through the parser.
@@ -102,19 +114,40 @@ impl Features {
         self.parser.paths.iter().max_by_key(key)
     }
 
-    /// Extracts the features of a checked program that no pass has optimised: passes remove what
-    /// has no effect on weir, but costs a parser state on a device.
+    /// The tables and statements laid out in the stages of a chip, with its padding.
+    #[must_use]
+    pub fn placement(&self, chip: &Chip) -> Placement {
+        Placement::of(&self.dependencies, &self.tables, chip).padded(self.gress, chip)
+    }
+
+    /// The pipes of a program, in order; none where its architecture has no pipes.
+    #[must_use]
+    pub fn pipes(program: &Program) -> Vec<String> {
+        block::pipes(program)
+    }
+
+    /// As [`Features::of_pipe`], of the only pipe or the first.
     ///
     /// # Errors
     /// There is no parser or no control, or the parser accepts nothing.
     pub fn of(program: &Program, gress: Gress) -> Result<Self, FeatureError> {
-        let blocks = block::Blocks::find(program, gress)?;
-        let (tables, indices) = tables::of(program, blocks.control);
+        Features::of_pipe(program, gress, None)
+    }
+
+    /// Extracts the features of a checked program that no pass has optimised: passes remove what
+    /// has no effect on weir, but costs a parser state on a device.
+    ///
+    /// # Errors
+    /// There is no such pipe, no parser or no control, or the parser accepts nothing.
+    pub fn of_pipe(program: &Program, gress: Gress, pipe: Option<&str>) -> Result<Self, FeatureError> {
+        let blocks = block::Blocks::find(program, gress, pipe)?;
+        let effects = effects::Effects::of(program, &blocks.control.body);
+        let (tables, indices) = tables::of(program, blocks.control, &effects);
         let initial = facts::Initial::of(program);
         let walked = parser::walk(program, &blocks, &initial)?;
-        let mut controls = control::Controls::new(program, blocks.control, &indices);
-        let parser = walked.finish(program, &initial, &mut controls);
-        let dependencies = dependency::of(program, blocks.control, &indices);
+        let mut controls = control::Controls::new(program, blocks.control, &effects, &indices);
+        let parser = walked.finish(program, &initial, &mut controls, &tables);
+        let dependencies = dependency::of(program, blocks.control, &effects, &indices);
         Ok(Features {
             architecture: program.target.clone(),
             gress,
@@ -123,8 +156,8 @@ impl Features {
             controls: controls.finish(),
             dependencies,
             emitted_bytes: block::emitted_bytes(program, blocks.deparser),
-            checksummed: block::checksummed(program, blocks.control),
-            checksum_bytes: block::checksum_bytes(program, blocks.control),
+            checksummed: block::checksummed(program, &blocks),
+            checksum_bytes: block::checksum_bytes(program, &blocks),
         })
     }
 }

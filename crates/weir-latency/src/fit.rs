@@ -52,6 +52,27 @@ pub enum FitError {
         /// How many there are.
         found: usize,
     },
+    /// The paper has no terms for a port speed.
+    #[error(
+        "the paper measured ports of {} Gbit/s only, the data have {found}",
+        crate::model::list(known)
+    )]
+    Port {
+        /// The speed in Gbit/s.
+        found: u32,
+        /// What the paper measured.
+        known: Vec<u32>,
+    },
+    /// There are fewer principal components than wanted.
+    #[error("expected at most {most} components, found {found}: {features} features have {most} polynomial terms")]
+    Components {
+        /// How many are wanted.
+        found: usize,
+        /// How many there can be.
+        most: usize,
+        /// Columns of the data.
+        features: usize,
+    },
     /// What was trained is no model that could be used.
     #[error("the data cannot be learnt from: {0}")]
     Model(#[from] crate::model::ModelError),

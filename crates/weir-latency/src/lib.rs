@@ -44,7 +44,7 @@
 //!
 //! let features = Features::of(&program, Gress::Ingress)?;
 //! let model = model::shipped("paper-lr").expect("it ships");
-//! let question = Question { port_gbps: 100, sizes: vec![1000], path: None };
+//! let question = Question { port_gbps: 100, sizes: vec![1000], ..Question::default() };
 //! let answer = predict("p.p4", &features, None, &model, &question)?;
 //! // 0.056 ns for each byte, and 143.4 ns.
 //! assert_eq!(format!("{:.1}", answer.paths[0].points[0].total), "199.5");
@@ -53,6 +53,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod costliest;
 pub mod data;
 pub mod evaluate;
 pub mod features;

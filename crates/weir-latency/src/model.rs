@@ -7,6 +7,7 @@ mod plp;
 mod shipped;
 
 pub use error::ModelError;
+pub(crate) use error::list;
 pub use feature::{Feature, Part, Values};
 pub use linear::{Linear, PortTerms, Term};
 pub use plp::{Plp, expand, term_count};
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 
 /// The version of the JSON that this crate reads and writes.
 pub const SCHEMA: u32 = 1;
+/// The largest error of a model in percent. A model beyond it predicts nothing.
+pub const MAX_ERROR_PCT: f64 = 1e6;
 /// Bytes of the largest model file.
 pub const MAX_BYTES: usize = 4 << 20;
 
@@ -172,13 +175,7 @@ impl Model {
     /// models that differ have different ones, short of chance.
     #[must_use]
     pub fn digest(&self) -> String {
-        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let json = self.to_json();
-        let hash = json
-            .bytes()
-            .fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-        format!("{hash:016x}")
+        format!("{:016x}", fnv(self.to_json().bytes()))
     }
 
     pub(crate) fn check(&self) -> Result<(), ModelError> {
@@ -207,9 +204,11 @@ impl Model {
                 self.unit.symbol()
             )));
         }
-        let is_error = |value: f64| value.is_finite() && value >= 0.0;
+        let is_error = |value: f64| (0.0..=MAX_ERROR_PCT).contains(&value);
         if !is_error(self.error.mean_pct) || !is_error(self.error.worst_pct) {
-            return Err(damaged("`error` has a percentage below 0"));
+            return Err(damaged(&format!(
+                "`error` has a percentage that is not between 0 and {MAX_ERROR_PCT}"
+            )));
         }
         for (feature, (least, most)) in &self.training.ranges {
             if !(least.is_finite() && most.is_finite() && least <= most) {
@@ -278,4 +277,11 @@ impl Model {
         };
         self.training.ranges.iter().filter_map(look).collect()
     }
+}
+
+/// The 64-bit FNV-1a hash of some bytes.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }

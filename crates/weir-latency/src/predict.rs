@@ -1,7 +1,8 @@
 //! Predictions for the paths of a program.
 
+use crate::costliest::{Costliest, Judge};
 use crate::features::{Chip, Features, Placement};
-use crate::model::{Feature, Model, ModelError, Predicted, Target, Unit};
+use crate::model::{Feature, Model, ModelError, Predicted, Target, Unit, fnv};
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +12,18 @@ pub const MAX_SIZES: usize = 2_000;
 pub const MAX_PACKET_SIZE: u32 = 16_384;
 
 /// What to predict.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Question {
-    /// Speed of the port in Gbit/s.
+    /// Speed of the port in Gbit/s; 0 for a model that has no port speed.
     pub port_gbps: u32,
     /// Bytes of the packets, without their checksum sequence (FCS), in order.
     pub sizes: Vec<u32>,
     /// Only paths that begin with these headers, with slashes between them.
     pub path: Option<String>,
+    /// The pipe of the program that is predicted, where it has several.
+    pub pipe: Option<String>,
+    /// The entries of tables are those of a control plane, not what the program declares.
+    pub has_entries: bool,
 }
 
 /// Why nothing is predicted.
@@ -81,9 +86,9 @@ pub struct PathPrediction {
     pub name: String,
     /// Paths that it stands for.
     pub count: f64,
-    /// States that extract after Ethernet.
+    /// States that extract, without the one that extracts Ethernet.
     pub states: u32,
-    /// Bytes that they extract.
+    /// Bytes of headers, without the 14 of Ethernet.
     pub header_bytes: u32,
     /// The costliest sequence of tables that packets of this path may be looked up in.
     pub tables: Vec<String>,
@@ -119,8 +124,15 @@ pub struct Prediction {
     pub target: Target,
     /// What it predicts.
     pub unit: Unit,
-    /// Speed of the port in Gbit/s.
+    /// Speed of the port in Gbit/s; 0 of a model that has no port speed.
     pub port_gbps: u32,
+    /// The pipe, where the program has several.
+    #[serde(default)]
+    pub pipe: Option<String>,
+    /// A number of the entries that a control plane's state has in each table (FNV-1a, hexadecimal);
+    /// `null`: declared sizes count.
+    #[serde(default)]
+    pub entries: Option<String>,
     /// What the numbers mean, and what they leave out.
     pub scope: String,
     /// The model's mean error in percent, and how that was estimated.
@@ -159,7 +171,7 @@ pub fn scope(target: Target) -> &'static str {
         }
         Target::Weir => {
             "ingress and egress of the compiled engine on the machine that the model was trained on: mean cycles per \
-             packet in vectors; no I/O, no queueing"
+             packet, in vectors of 32; no I/O, no queueing"
         }
     }
 }
@@ -192,8 +204,9 @@ pub fn predict(
         placement: Placement::of(&ingress.dependencies, &ingress.tables, &chip),
     };
     let (mut paths, mut too_long) = (Vec::new(), 0);
+    let mut judge = Judge::new(&workload, model, question.port_gbps, &question.sizes);
     for path in chosen(ingress, question)? {
-        let (_, tables) = ingress.controls[path.control].costliest(&|_| 1.0);
+        let Costliest { mut values, tables } = judge.of(path)?;
         let mut predicted = PathPrediction {
             name: path.name.clone(),
             count: path.count,
@@ -203,7 +216,6 @@ pub fn predict(
             points: Vec::new(),
             outside: Vec::new(),
         };
-        let mut values = workload.values(path, question.port_gbps);
         for size in question.sizes.iter().filter(|size| **size >= path.least_parsed_bytes) {
             values.set(Feature::PacketSize, (*size).into());
             // Headers of variable length are at most as long as the packet allows.
@@ -242,6 +254,8 @@ pub fn predict(
         target: model.target,
         unit: model.unit,
         port_gbps: question.port_gbps,
+        pipe: question.pipe.clone(),
+        entries: question.has_entries.then(|| entries_digest(ingress, egress)),
         scope: scope(model.target).to_owned(),
         error_pct: model.error.mean_pct,
         error_method: model.error.method.clone(),
@@ -254,17 +268,24 @@ pub fn predict(
     })
 }
 
+/// A number of the entries and masks of all tables.
+fn entries_digest(ingress: &Features, egress: Option<&Features>) -> String {
+    let tables = ingress.tables.iter().chain(egress.into_iter().flat_map(|e| &e.tables));
+    let counts = tables.map(|t| format!("{} {:?} {:?}\n", t.name, t.entries, t.masks));
+    format!("{:016x}", fnv(counts.collect::<String>().bytes()))
+}
+
 /// The requested paths.
 fn chosen<'a>(
     features: &'a Features,
     question: &Question,
 ) -> Result<Vec<&'a crate::features::ParserPath>, PredictError> {
     let all = &features.parser.paths;
-    let Some(wanted) = &question.path else {
+    let Some(wanted) = question.path.as_deref().map(|path| path.trim_end_matches('/')) else {
         return Ok(all.iter().collect());
     };
     let is_wanted = |name: &str| {
-        let rest = name.strip_prefix(wanted.as_str());
+        let rest = name.strip_prefix(wanted);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
     };
     let begins: Vec<_> = all.iter().filter(|p| is_wanted(&p.name)).collect();
@@ -273,7 +294,7 @@ fn chosen<'a>(
         let names: Vec<&str> = all.iter().take(SHOWN).map(|p| p.name.as_str()).collect();
         let more = if all.len() > SHOWN { ", …" } else { "" };
         return Err(PredictError::NoPath {
-            wanted: wanted.clone(),
+            wanted: wanted.to_owned(),
             known: format!("{}{more}", names.join(", ")),
         });
     }

@@ -19,7 +19,7 @@ pub fn count(paths: f64) -> String {
 }
 
 /// `1 path`, `2 paths`.
-fn plural(count: usize, one: &str) -> String {
+pub(crate) fn plural(count: usize, one: &str) -> String {
     if count == 1 {
         format!("1 {one}")
     } else {

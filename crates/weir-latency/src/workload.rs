@@ -1,6 +1,8 @@
 //! From a program's features to the numbers that a model looks at, for one path.
 
-use crate::features::{Control, Features, Operations, ParserPath, Placement, Search, StatefulKind, TableFeatures};
+use crate::features::{
+    Control, Features, Operations, ParserPath, Placement, Search, Sequence, StatefulKind, TableFeatures,
+};
 use crate::model::{Feature, Values};
 use std::collections::BTreeSet;
 use weir_ir::MatchKind;
@@ -20,9 +22,34 @@ pub struct Workload<'a> {
 const WIDE_KEY_BITS: u32 = 16;
 
 impl Workload<'_> {
-    /// The values of all features for a path of the ingress parser, but that of the packet size.
+    /// The values of all features but that of the packet size, for a path of the ingress parser and
+    /// the sequence on which most tables with keys are looked up.
     #[must_use]
     pub fn values(&self, path: &ParserPath, port_gbps: u32) -> Values {
+        let ingress = self.ingress.controls[path.control].longest(&self.ingress.tables);
+        let egress = self.egress_control(path);
+        let egress = egress.map(|(features, _, control)| control.longest(&features.tables));
+        self.values_of(path, port_gbps, &ingress, egress.as_ref())
+    }
+
+    /// The other direction on the way of a path's packets: its features, path and control.
+    pub(crate) fn egress_control(&self, path: &ParserPath) -> Option<(&Features, &ParserPath, &Control)> {
+        let egress = self.egress?;
+        let paths = &egress.parser.paths;
+        let same = paths.iter().find(|p| p.name == path.name);
+        let alike = same.or_else(|| paths.iter().find(|p| p.headers() == path.headers()));
+        let there = alike.or_else(|| paths.first())?;
+        Some((egress, there, &egress.controls[there.control]))
+    }
+
+    /// The same for these sequences of lookups and statements.
+    pub(crate) fn values_of(
+        &self,
+        path: &ParserPath,
+        port_gbps: u32,
+        ingress: &Sequence,
+        egress: Option<&Sequence>,
+    ) -> Values {
         let mut values = Values::new(port_gbps);
         values.set(Feature::States, path.extracting_states.into());
         values.set(Feature::HeaderBytes, path.header_bytes.into());
@@ -36,18 +63,15 @@ impl Workload<'_> {
         values.set(Feature::Lookaheads, path.lookaheads.into());
         values.set(Feature::EmittedBytes, self.ingress.emitted_bytes.into());
         values.set(Feature::ChecksumBytes, self.ingress.checksum_bytes.into());
-        let control = &self.ingress.controls[path.control];
-        let mut kib = add_control(&mut values, self.ingress, control);
-        let mut rewritten: BTreeSet<&str> = control.rewritten.iter().map(String::as_str).collect();
+        let mut kib = add_sequence(&mut values, &self.ingress.tables, ingress);
+        let mut rewritten: BTreeSet<&str> = ingress.rewritten.iter().map(String::as_str).collect();
         let mut metadata: u32 = path.states.iter().map(|s| s.metadata_bytes).sum();
-        if let Some(egress) = self.egress {
-            let same = egress.parser.paths.iter().find(|p| p.name == path.name);
-            if let Some(there) = same.or_else(|| egress.parser.paths.first()) {
-                let control = &egress.controls[there.control];
-                kib += add_control(&mut values, egress, control);
-                rewritten.extend(control.rewritten.iter().map(String::as_str));
-                metadata += there.states.iter().map(|s| s.metadata_bytes).sum::<u32>();
+        if let Some((features, there, _)) = self.egress_control(path) {
+            if let Some(egress) = egress {
+                kib += add_sequence(&mut values, &features.tables, egress);
+                rewritten.extend(egress.rewritten.iter().map(String::as_str));
             }
+            metadata += there.states.iter().map(|s| s.metadata_bytes).sum::<u32>();
         }
         let headers = || path.states.iter().flat_map(|s| &s.headers);
         let checksummed = self
@@ -65,22 +89,21 @@ impl Workload<'_> {
     }
 }
 
-/// Adds the costliest sequence of lookups; gives the KiB of its tables.
-fn add_control(values: &mut Values, features: &Features, control: &Control) -> f64 {
-    let (_, tables) = control.costliest(&|_| 1.0);
+/// Adds a sequence of lookups and statements; gives the KiB of its tables.
+fn add_sequence(values: &mut Values, all: &[TableFeatures], sequence: &Sequence) -> f64 {
     let mut kib = 0.0;
-    for table in tables.iter().map(|at| &features.tables[*at]) {
+    for table in sequence.tables.iter().map(|at| &all[*at]) {
         add_table(values, table);
         kib += footprint_bytes(table) / 1024.0;
     }
-    add_operations(values, &control.operations);
+    add_operations(values, &sequence.operations);
     kib
 }
 
 /// Bytes of the keys and data of all entries of a table.
 fn footprint_bytes(table: &TableFeatures) -> f64 {
     let data = table.actions.iter().map(|a| a.data_bits).max().unwrap_or(0);
-    (table.expected_entries() * u64::from(table.key_bits().div_ceil(8) + data.div_ceil(8))) as f64
+    table.expected_entries() as f64 * f64::from(table.key_bits().div_ceil(8) + data.div_ceil(8))
 }
 
 fn add(values: &mut Values, feature: Feature, value: f64) {
@@ -141,7 +164,7 @@ fn add_operations(values: &mut Values, operations: &Operations) {
     add(
         values,
         Feature::CounterCalls,
-        (operations.counter_calls + operations.meter_calls).into(),
+        (operations.counter_calls + operations.meter_calls + operations.filter_calls).into(),
     );
     add(values, Feature::Hashes, operations.hashes.into());
 }

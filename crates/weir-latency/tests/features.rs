@@ -2,28 +2,10 @@
 
 mod common;
 
-use common::{compile, compile_text, program_path};
+use common::{compile, compile_text, program_path, v1};
 use std::fmt::Write;
 use weir_latency::features::{Chip, DependencyKind, NodeKind, Placement};
 use weir_latency::{FeatureError, Features, Gress};
-
-/// A program for v1model around a parser's states, headers and an ingress control.
-fn v1(types: &str, fields: &str, states: &str, ingress: &str, apply: &str) -> String {
-    format!(
-        "#include <core.p4>\n#include <v1model.p4>\n\
-         header ethernet_t {{ bit<48> dst; bit<48> src; bit<16> type; }}\n{types}\n\
-         struct headers_t {{ ethernet_t ethernet; {fields} }}\n\
-         struct meta_t {{ bit<8> a; bit<8> b; bit<8> c; }}\n\
-         parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n{states}\n}}\n\
-         control V(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
-         control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n{ingress}\n\
-         apply {{ {apply} }} }}\n\
-         control E(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
-         control C(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
-         control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr); }} }}\n\
-         V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
-    )
-}
 
 fn ingress(text: &str) -> Features {
     Features::of(&compile_text(text), Gress::Ingress).unwrap()

@@ -38,6 +38,7 @@ fn prediction(tables: usize) -> Prediction {
         port_gbps: 10,
         sizes: vec![64, 2000],
         path: None,
+        ..Question::default()
     };
     predict(
         "p.p4",
@@ -107,6 +108,7 @@ fn a_total_below_zero_is_named_as_impossible() {
         port_gbps: 10,
         sizes: vec![64],
         path: None,
+        ..Question::default()
     };
     let prediction = predict("p.p4", &program(0), None, &model, &question).unwrap();
     assert_eq!(prediction.paths[0].impossible().count(), 1);
@@ -120,6 +122,7 @@ fn an_unknown_port_a_small_packet_and_an_unknown_path_are_refused() {
             port_gbps,
             sizes: vec![size],
             path: path.map(str::to_owned),
+            ..Question::default()
         };
         predict("p.p4", &program(0), None, &shipped("cycles").unwrap(), &question)
             .unwrap_err()
@@ -161,7 +164,7 @@ fn a_damaged_model_says_what_does_not_fit() {
         Model::parse(&value.to_string())
             .unwrap_err()
             .to_string()
-            .contains("`scale` has a 0")
+            .contains("`scale` has a number that is not above 0")
     );
     value["form"]["plp"]["scale"] = serde_json::json!([1.0]);
     assert!(
@@ -297,4 +300,70 @@ fn terms_are_all_products_of_up_to_two() {
     assert_eq!(expand(&[2.0, 3.0], 0.5), [2.0, 3.0, 2.0, 3.0, 4.5]);
     assert_eq!(term_count(2), 5);
     assert_eq!(expand(&[1.0; 19], 1.0).len(), term_count(19));
+}
+
+#[test]
+fn values_that_no_packet_has_are_refused_with_line_and_column() {
+    let problem = |text: &str| Data::parse(text).unwrap_err().to_string();
+    for value in ["10.5", "-10", "0", "2.9", "900"] {
+        let text = problem(&format!("case,port_gbps,cycles\na,{value},2\n"));
+        assert!(
+            text.contains("line 2, column `port_gbps`: expected a whole number"),
+            "{text}"
+        );
+    }
+    assert!(problem("case,constant,cycles\na,5,2\n").contains("line 2, column `constant`: expected 1"));
+    assert!(problem("case,states,cycles\na,-1,2\n").contains("line 2, column `states`: expected a number from 0"));
+    assert!(problem("case,packet_size,cycles\na,-64,2\n").contains("column `packet_size`"));
+    assert!(problem("case,states,cycles\na,1,2\n,1,2\n").contains("line 3, column `case`: expected a name"));
+    for value in ["1e308", "1e-308", "0", "-1"] {
+        let text = problem(&format!("case,states,cycles\na,1,{value}\n"));
+        assert!(
+            text.contains("line 2, column `cycles`: expected a number above 0"),
+            "{text}"
+        );
+    }
+    assert!(problem("case,states,cycles\na,1e308,1\n").contains("line 2, column `states`"));
+}
+
+#[test]
+fn cycles_are_fitted_for_the_papers_ports_only() {
+    let columns = "case,port_gbps,packet_size,states,header_bytes,exact_tables_8,exact_tables_16,tcam_tables_8,\
+                   tcam_tables_16,tcam_cycles,state_cycles,latency_ns\n";
+    let rows = |port: u32| -> String {
+        let row = |i: u32| format!("c{i},{port},{},{i},{},0,0,0,0,0,0,{}\n", 100 * i, 7 * i, 170 + 21 * i);
+        columns.to_owned() + &(0..4).map(row).collect::<String>()
+    };
+    let train = |port: u32| {
+        let data = Data::parse(&rows(port)).unwrap();
+        fit(&data, &Kind::Cycles(None), "cycles", Target::Tofino)
+    };
+    assert!(train(10).is_ok());
+    let error = train(25).unwrap_err();
+    assert!(matches!(error, FitError::Port { found: 25, .. }));
+    assert!(error.to_string().contains("10 and 100 Gbit/s only"), "{error}");
+}
+
+#[test]
+fn more_components_than_terms_are_refused() {
+    let options = PlpOptions {
+        components: Some(6),
+        ..PlpOptions::default()
+    };
+    let error = fit(&rows(|a, b| 1.0 + a + b), &Kind::Plp(options), "plp", Target::Weir).unwrap_err();
+    assert!(error.to_string().contains("at most 5 components, found 6"), "{error}");
+}
+
+#[test]
+fn models_with_repeated_or_senseless_parts_are_refused() {
+    let base: serde_json::Value = serde_json::from_str(&fitted_plp().to_json()).unwrap();
+    let problem = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut value = base.clone();
+        change(&mut value);
+        Model::parse(&value.to_string()).unwrap_err().to_string()
+    };
+    assert!(problem(&|v| v["form"]["plp"]["scale"][0] = (-1.0).into()).contains("not above 0"));
+    assert!(problem(&|v| v["form"]["plp"]["features"] = serde_json::json!(["states", "states"])).contains("twice"));
+    assert!(problem(&|v| v["form"]["plp"]["ports"] = serde_json::json!([10, 10])).contains("10 twice"));
+    assert!(problem(&|v| v["error"]["mean_pct"] = 1e300.into()).contains("between 0 and 1000000"));
 }

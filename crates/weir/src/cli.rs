@@ -86,7 +86,7 @@ pub struct FrontEnd {
     /// Define a macro
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// The architecture, where `main` does not tell, and its macros
+    /// Architecture, if it cannot be inferred from `main`; also defines its macros
     #[arg(long, value_name = "NAME", help = arch_help())]
     pub arch: Option<String>,
     /// The externs that programs may call besides those of their architecture
@@ -97,7 +97,7 @@ pub struct FrontEnd {
 /// What `--arch` is, with the architectures there are.
 fn arch_help() -> String {
     format!(
-        "The architecture, where `main` does not tell, and its macros: {}",
+        "Architecture, if it cannot be inferred from `main`; also defines its macros: {}",
         weir_arch::known()
     )
 }

@@ -40,7 +40,9 @@ impl<'a> Lowerer<'a, '_> {
                 ("default_action", _) => {}
                 ("size", _) => {
                     let size = self.constant_int(value);
-                    self.program.tables[state.id].size = size.to_u64();
+                    // A size beyond 64 bits is as good as the largest one.
+                    let beyond = (size > u64::MAX.into()).then_some(u64::MAX);
+                    self.program.tables[state.id].size = size.to_u64().or(beyond);
                 }
                 (name, spec) => {
                     if spec.is_none() && !OF_THE_LANGUAGE.contains(&name) {

@@ -2,6 +2,7 @@
 
 use super::FeatureError;
 use serde::{Deserialize, Serialize};
+use weir_ir::passes::VarSet;
 use weir_ir::{Block, BlockKind, Call, HeaderId, InLeaf, InstKind, Operand, Program, Type, VarId, VarKind};
 
 /// A direction through a switch.
@@ -33,25 +34,55 @@ impl Gress {
 
 /// The blocks of a direction.
 pub(super) struct Blocks<'a> {
+    pub(super) gress: Gress,
+    /// The pipe with a dot behind it; empty in a package without pipes.
+    pipe: String,
     pub(super) parser: &'a Block,
     pub(super) control: &'a Block,
     pub(super) deparser: Option<&'a Block>,
 }
 
-/// The role without the pipe that it begins with: `pipe0.ingress_parser` is `ingress_parser`.
-fn own_role(block: &Block) -> &str {
-    block.role.rsplit('.').next().unwrap_or(&block.role)
+/// A role as its pipe and the rest: `pipe0.ingress_parser` is `pipe0` and `ingress_parser`.
+fn split_role(role: &str) -> (&str, &str) {
+    role.rsplit_once('.').unwrap_or(("", role))
+}
+
+/// The pipes of a package, in order; none where it has no pipes.
+pub(super) fn pipes(program: &Program) -> Vec<String> {
+    let mut pipes: Vec<String> = Vec::new();
+    for (pipe, _) in program.blocks.iter().map(|block| split_role(&block.role)) {
+        if !pipe.is_empty() && !pipes.iter().any(|known| known == pipe) {
+            pipes.push(pipe.to_owned());
+        }
+    }
+    pipes
 }
 
 impl<'a> Blocks<'a> {
-    /// Finds them: those of the first pipe where there are several. In an architecture with one
-    /// parser (v1model) it stands for both directions.
-    pub(super) fn find(program: &'a Program, gress: Gress) -> Result<Self, FeatureError> {
+    /// Finds those of a pipe, or of the first. In an architecture with one parser (v1model) it
+    /// stands for both directions.
+    pub(super) fn find(program: &'a Program, gress: Gress, pipe: Option<&str>) -> Result<Self, FeatureError> {
+        let pipes = pipes(program);
+        if let Some(wanted) = pipe.filter(|wanted| !pipes.iter().any(|known| known == wanted)) {
+            return Err(FeatureError::NoPipe {
+                wanted: wanted.to_owned(),
+                found: if pipes.is_empty() {
+                    "none".to_owned()
+                } else {
+                    pipes.join(", ")
+                },
+            });
+        }
+        let pipe = pipe.or(pipes.first().map(String::as_str)).unwrap_or_default();
         let word = gress.word();
         let missing = |what| FeatureError::NoBlock {
             gress,
             what,
             found: roles(program),
+        };
+        let own_role = |b: &Block| {
+            let (of, role) = split_role(&b.role);
+            (of == pipe).then(|| role.to_owned()).unwrap_or_default()
         };
         let is_parser = |b: &&Block| b.kind == BlockKind::Parser;
         let mut parsers = program.blocks.iter().filter(is_parser);
@@ -65,10 +96,28 @@ impl<'a> Blocks<'a> {
             .find(|b| b.kind == BlockKind::Control && own_role(b) == word);
         let deparser = |b: &&Block| own_role(b) == format!("{word}_deparser") || own_role(b) == "deparser";
         Ok(Blocks {
+            gress,
+            pipe: if pipe.is_empty() {
+                String::new()
+            } else {
+                format!("{pipe}.")
+            },
             parser: parser.ok_or_else(|| missing("parser"))?,
             control: control.ok_or_else(|| missing("control"))?,
             deparser: program.blocks.iter().find(deparser),
         })
+    }
+
+    /// The role of this name in the pipe.
+    fn role(&self, name: &str) -> String {
+        format!("{}{name}", self.pipe)
+    }
+
+    /// The blocks of the pipe besides the control.
+    fn others(&self, program: &'a Program) -> impl Iterator<Item = &'a Block> {
+        let (pipe, control): (String, &Block) = (self.pipe.clone(), self.control);
+        let blocks = program.blocks.iter();
+        blocks.filter(move |b| b.role.starts_with(&pipe) && !std::ptr::eq(*b, control))
     }
 }
 
@@ -84,6 +133,30 @@ fn roles(program: &Program) -> String {
 pub(super) fn intrinsic_headers(program: &Program) -> Vec<HeaderId> {
     let groups = program.shared.iter().filter(|group| group.role.contains("intrinsic"));
     groups.flat_map(|group| group.headers.iter().copied()).collect()
+}
+
+/// Bits of metadata in front of a packet in the parser of a direction: intrinsic metadata, and the
+/// port metadata of a Tofino's ingress or what a resubmitted packet has in their place.
+pub(super) fn metadata_bits(program: &Program, blocks: &Blocks<'_>) -> u32 {
+    let port = match (program.target.as_str(), blocks.gress) {
+        ("tna", Gress::Ingress) => 64,
+        ("t2na", Gress::Ingress) => 192,
+        _ => return 0,
+    };
+    let role = blocks.role(&format!("{}_intrinsic_metadata", blocks.gress));
+    let group = program.shared.iter().find(|group| group.role == role);
+    let headers = group.into_iter().flat_map(|group| &group.headers);
+    port + headers.map(|h| header_bits(program, *h).0).sum::<u32>()
+}
+
+/// Whether a header is Ethernet's: 48, 48 and 16 bits, or a name that says so and its 14 bytes.
+pub(super) fn is_ethernet(program: &Program, header: HeaderId) -> bool {
+    let (header, (least, most)) = (&program.headers[header], header_bits(program, header));
+    let ty = &program.header_types[header.ty];
+    let widths: Vec<u32> = ty.fields.iter().map(|field| field.ty.width()).collect();
+    let own = header.name.rsplit('.').next().unwrap_or(&header.name);
+    let says_so = |name: &str| name.to_ascii_lowercase().starts_with("eth");
+    widths == [48, 48, 16] || (least, most) == (112, 112) && (says_so(own) || says_so(&ty.name))
 }
 
 /// Bytes of all headers that a deparser may emit, each counted once.
@@ -109,29 +182,32 @@ pub(super) fn header_bits(program: &Program, header: HeaderId) -> (u32, u32) {
     (fixed, fixed + variable)
 }
 
-/// Bytes over which the blocks besides a control verify or compute checksums, each call counted
+/// Bytes over which the blocks besides the control verify or compute checksums, each call counted
 /// once. v1model has blocks for that, PSA and TNA do it in deparsers and parsers.
-pub(super) fn checksum_bytes(program: &Program, control: &Block) -> u32 {
-    let others = program.blocks.iter().filter(|b| !std::ptr::eq(*b, control));
-    let blocks = others.flat_map(|b| b.body.blocks.iter());
+pub(super) fn checksum_bytes(program: &Program, own: &Blocks<'_>) -> u32 {
+    let blocks = own.others(program).flat_map(|b| b.body.blocks.iter());
     let calls = blocks.flat_map(|(_, b)| b.insts.iter().filter_map(|inst| inst.kind.call()));
     let checksums = calls.filter(|call| is_checksum(program, call));
     checksums.map(|call| argument_bits(program, call).div_ceil(8)).sum()
 }
 
-/// Headers in which checksum calls of such blocks write a field.
-pub(super) fn checksummed(program: &Program, control: &Block) -> Vec<String> {
-    let others = program
-        .blocks
-        .iter()
-        .filter(|b| !std::ptr::eq(*b, control) && b.kind == BlockKind::Control);
+/// Headers of which such controls write a field with a checksum: by the call itself, or by copies
+/// of its result.
+pub(super) fn checksummed(program: &Program, own: &Blocks<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for inst in others.flat_map(|b| b.body.blocks.iter()).flat_map(|(_, b)| &b.insts) {
-        let Some(call) = inst.kind.call().filter(|call| is_checksum(program, call)) else {
-            continue;
-        };
-        let outputs = (0..call.arguments.len()).flat_map(|i| call.outputs(i));
-        for header in outputs.chain(&call.results).filter_map(|var| header_of(program, *var)) {
+    for block in own.others(program).filter(|b| b.kind == BlockKind::Control) {
+        let mut sums = VarSet::new(program.vars.len());
+        for (_, block) in block.body.blocks.iter() {
+            for inst in &block.insts {
+                note_checksums(program, &inst.kind, &mut sums);
+            }
+        }
+        let written = program
+            .vars
+            .iter()
+            .map(|(var, _)| var)
+            .filter(|var| sums.contains(*var));
+        for header in written.filter_map(|var| header_of(program, var)) {
             let name = &program.headers[header].name;
             if !names.contains(name) {
                 names.push(name.clone());
@@ -139,6 +215,22 @@ pub(super) fn checksummed(program: &Program, control: &Block) -> Vec<String> {
         }
     }
     names
+}
+
+/// Adds the variables that an instruction gives a checksum.
+fn note_checksums(program: &Program, inst: &InstKind, sums: &mut VarSet) {
+    if let Some(call) = inst.call().filter(|call| is_checksum(program, call)) {
+        let outputs = (0..call.arguments.len()).flat_map(|i| call.outputs(i));
+        outputs.chain(&call.results).for_each(|var| sums.insert(*var));
+    }
+    if let InstKind::Assign { dst, value } = inst
+        && value
+            .operands()
+            .into_iter()
+            .any(|o| matches!(o, Operand::Var(var) if sums.contains(*var)))
+    {
+        sums.insert(*dst);
+    }
 }
 
 /// The header that a variable is a field or the validity of.

@@ -10,8 +10,9 @@ mod code;
 pub(super) use code::{action_operations, sites};
 
 use super::Place;
+use super::effects::Effects;
 use super::operations::Operations;
-use code::{Flow, collect};
+use code::{Flow, Names, collect};
 use serde::{Deserialize, Serialize};
 use weir_ir::{Block, Program, VarId};
 
@@ -98,8 +99,9 @@ pub struct Dependencies {
 }
 
 /// Finds the dependencies of a control.
-pub(super) fn of(program: &Program, control: &Block, tables: &[Option<usize>]) -> Dependencies {
-    let collected = collect(program, control, tables);
+pub(super) fn of(program: &Program, control: &Block, effects: &Effects, tables: &[Option<usize>]) -> Dependencies {
+    let collected = collect(program, control, effects, tables);
+    let names = Names::new(program, &control.body);
     let flow = Flow::of(&control.body);
     let mut edges = Vec::new();
     for (to, later) in collected.iter().enumerate() {
@@ -107,7 +109,7 @@ pub(super) fn of(program: &Program, control: &Block, tables: &[Option<usize>]) -
             if !flow.precedes(earlier.at, later.at) {
                 continue;
             }
-            if let Some((kind, because)) = strongest(program, &flow, earlier, later) {
+            if let Some((kind, because)) = strongest(&|var| names.of(program, var), &flow, earlier, later) {
                 edges.push(Edge {
                     from,
                     to,
@@ -117,19 +119,18 @@ pub(super) fn of(program: &Program, control: &Block, tables: &[Option<usize>]) -
             }
         }
     }
-    let nodes = collected.into_iter().map(|c| c.into_node(program)).collect();
+    let nodes = collected.into_iter().map(|c| c.into_node(program, &names)).collect();
     Dependencies { nodes, edges }
 }
 
 fn strongest(
-    program: &Program,
+    name: &dyn Fn(VarId) -> String,
     flow: &Flow,
     earlier: &code::Collected,
     later: &code::Collected,
 ) -> Option<(DependencyKind, String)> {
-    let name = |var: &VarId| program.vars[*var].name.clone();
     let shared = |a: &std::collections::BTreeSet<VarId>, b: &std::collections::BTreeSet<VarId>| {
-        a.intersection(b).next().map(name)
+        a.intersection(b).next().map(|var| name(*var))
     };
     let conditions = later.conditions.iter().filter(|c| flow.precedes(earlier.at, c.at));
     let by_condition = conditions.clone().find_map(|c| shared(&earlier.writes, &c.reads));

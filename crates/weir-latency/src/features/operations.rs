@@ -2,7 +2,7 @@
 
 use super::tables::StatefulKind;
 use serde::{Deserialize, Serialize};
-use weir_ir::{BinaryOp, Call, InstKind, Program, Rvalue, VarId, VarKind};
+use weir_ir::{BinaryOp, Call, InstKind, Operand, Program, Rvalue, UnaryOp, VarId, VarKind};
 
 /// Operations of an action or of statements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +19,10 @@ pub struct Operations {
     pub divisions: u32,
     /// Calls that read or write registers.
     pub register_accesses: u32,
-    /// Calls of meters, low-pass filters and RED.
+    /// Calls of meters that colour packets.
     pub meter_calls: u32,
+    /// Calls of low-pass filters and of weighted random early detection.
+    pub filter_calls: u32,
     /// Calls of counters.
     pub counter_calls: u32,
     /// Hashes, checksums and random numbers.
@@ -57,10 +59,21 @@ impl Operations {
     }
 
     fn add_arithmetic(&mut self, program: &Program, value: &Rvalue) {
-        let Rvalue::Binary(op, a, _) = value else { return };
-        let width = match a {
-            weir_ir::Operand::Var(var) => program.vars[*var].ty.width(),
-            weir_ir::Operand::Const(value) => value.width(),
+        let width = |operand: &Operand| match operand {
+            Operand::Var(var) => program.vars[*var].ty.width(),
+            Operand::Const(value) => value.width(),
+        };
+        let (op, width) = match value {
+            Rvalue::Binary(op, a, _) => (op, width(a)),
+            Rvalue::Unary(UnaryOp::Neg, _) => return self.arithmetic += 1,
+            Rvalue::Unary(UnaryOp::Not, a) => return self.arithmetic += u32::from(width(a) > 1),
+            Rvalue::Use(_)
+            | Rvalue::Slice { .. }
+            | Rvalue::Insert { .. }
+            | Rvalue::ZeroExtend(_)
+            | Rvalue::SignExtend(_)
+            | Rvalue::Mux { .. }
+            | Rvalue::VarbitEq(..) => return,
         };
         match op {
             BinaryOp::Mul | BinaryOp::Div | BinaryOp::Mod => self.divisions += 1,
@@ -90,7 +103,8 @@ impl Operations {
             .map_or(call.function.as_str(), |x| program.externs[x].type_name.as_str());
         match StatefulKind::of(name) {
             Some(StatefulKind::Register) => self.register_accesses += 1,
-            Some(StatefulKind::Meter | StatefulKind::LowPassFilter) => self.meter_calls += 1,
+            Some(StatefulKind::Meter) => self.meter_calls += 1,
+            Some(StatefulKind::LowPassFilter) => self.filter_calls += 1,
             Some(StatefulKind::Counter) => self.counter_calls += 1,
             None if is_hash(name) => self.hashes += 1,
             None => self.other_calls += 1,
@@ -103,28 +117,53 @@ impl Operations {
         }
     }
 
+    /// Adds what other code does.
+    pub fn merge(&mut self, other: &Operations) {
+        self.header_writes += other.header_writes;
+        self.intrinsic_writes += other.intrinsic_writes;
+        self.metadata_writes += other.metadata_writes;
+        self.arithmetic += other.arithmetic;
+        self.divisions += other.divisions;
+        self.register_accesses += other.register_accesses;
+        self.meter_calls += other.meter_calls;
+        self.filter_calls += other.filter_calls;
+        self.counter_calls += other.counter_calls;
+        self.hashes += other.hashes;
+        self.other_calls += other.other_calls;
+    }
+
     /// All of them together.
     #[must_use]
     pub fn total(&self) -> u32 {
-        self.named().iter().map(|(_, count)| count).sum()
+        self.counts().iter().map(|(count, ..)| count).sum()
+    }
+
+    /// Each count with its name in singular and plural.
+    fn counts(&self) -> [(u32, &'static str, &'static str); 11] {
+        [
+            (self.header_writes, "header write", "header writes"),
+            (self.intrinsic_writes, "intrinsic write", "intrinsic writes"),
+            (self.metadata_writes, "metadata write", "metadata writes"),
+            (self.arithmetic, "arithmetic operation", "arithmetic operations"),
+            (self.divisions, "product or division", "products and divisions"),
+            (self.register_accesses, "register access", "register accesses"),
+            (self.meter_calls, "meter call", "meter calls"),
+            (self.filter_calls, "filter call", "filter calls"),
+            (self.counter_calls, "counter call", "counter calls"),
+            (self.hashes, "hash", "hashes"),
+            (self.other_calls, "other call", "other calls"),
+        ]
     }
 
     /// Each count with its name, those that are 0 left out.
     #[must_use]
     pub fn named(&self) -> Vec<(&'static str, u32)> {
-        let all = [
-            ("header writes", self.header_writes),
-            ("intrinsic writes", self.intrinsic_writes),
-            ("metadata writes", self.metadata_writes),
-            ("arithmetic", self.arithmetic),
-            ("products and divisions", self.divisions),
-            ("register accesses", self.register_accesses),
-            ("meter calls", self.meter_calls),
-            ("counter calls", self.counter_calls),
-            ("hashes", self.hashes),
-            ("other calls", self.other_calls),
-        ];
-        all.into_iter().filter(|(_, count)| *count > 0).collect()
+        let named = |(count, one, many): (u32, &'static str, &'static str)| match count {
+            0 => None,
+            1 => Some((one, count)),
+            _ => Some((many, count)),
+        };
+        self.counts().into_iter().filter_map(named).collect()
     }
 }
 

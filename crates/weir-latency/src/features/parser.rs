@@ -7,12 +7,10 @@
 //! there are still too many, those with equally many states are merged and keep the range of their
 //! bytes. The work is therefore bounded by states × depth × variants, whatever the paths.
 
-use super::block::{Blocks, header_bits, intrinsic_headers};
-use super::control::Controls;
+use super::block::{Blocks, header_bits, intrinsic_headers, is_ethernet, metadata_bits};
 use super::facts::{Facts, Initial};
 use super::walk;
 use super::{FeatureError, Place};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use weir_ir::passes::{VarSet, liveness, read_by};
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Terminator, VarKind};
@@ -26,120 +24,85 @@ const MAX_ADDED: u64 = 1_000_000;
 /// States that a path may enter. Longer paths are counted as cut off.
 const MAX_DEPTH: usize = 256;
 /// Bytes of the header that every model has in its baseline: Ethernet's.
-pub(super) const BASE_HEADER_BYTES: u32 = 14;
-
-/// A parser and the paths through it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ParserFeatures {
-    /// Its name.
-    pub name: String,
-    /// Its declaration.
-    pub place: Place,
-    /// Number of its states, those of sub-parsers included.
-    pub states: u32,
-    /// Number of paths that accept, as a floating-point number: it may be beyond any integer.
-    pub accepting: f64,
-    /// Some paths were merged, so that one listed path stands for several.
-    pub is_merged: bool,
-    /// Paths enter more states than are followed: more than 256, or fewer in a parser with very
-    /// many paths. They are not among those listed.
-    pub is_cut_off: bool,
-    /// The paths, those that extract most first.
-    pub paths: Vec<ParserPath>,
-}
-
-/// A path, or several that cost the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ParserPath {
-    /// Names of its headers with slashes between them, as `--path` takes it.
-    pub name: String,
-    /// Paths that it stands for.
-    pub count: f64,
-    /// The states that are entered, in order. Of merged paths those of the costliest.
-    pub states: Vec<State>,
-    /// States that extract, without the one that extracts Ethernet (`n` of the paper's model).
-    pub extracting_states: u32,
-    /// The most bytes that are extracted after Ethernet.
-    pub header_bytes: u32,
-    /// The least, where merged paths or variable-length headers make a difference.
-    pub least_header_bytes: u32,
-    /// The most bytes of the packet that headers take, Ethernet included.
-    pub parsed_bytes: u32,
-    /// The least, where variable-length headers or merged paths make a difference.
-    pub least_parsed_bytes: u32,
-    /// Reads ahead of the cursor.
-    pub lookaheads: u32,
-    /// States that select.
-    pub selects: u32,
-    /// Index into [`super::Features::controls`].
-    pub control: usize,
-}
-
-/// A state on a path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
-    /// Its name.
-    pub name: String,
-    /// Where it is.
-    pub place: Place,
-    /// The packet's headers that it extracts.
-    pub headers: Vec<String>,
-    /// The most bytes that it extracts; intrinsic metadata are not counted.
-    pub bytes: u32,
-    /// Bytes that it extracts at least.
-    pub least_bytes: u32,
-    /// Bytes of intrinsic metadata that it extracts.
-    pub metadata_bytes: u32,
-    /// Bytes that it reads ahead.
-    pub lookahead_bytes: u32,
-    /// It moves the cursor without extracting.
-    pub advances: bool,
-    /// Number of keys that it selects by.
-    pub select_keys: u32,
-    /// Windows of 32 bytes of the packet that it looks at: a Tofino's parser sees one per cycle.
-    pub windows: u32,
-}
+const BASE_HEADER_BYTES: u32 = 14;
 
 /// What a state has done so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-struct Visit {
-    block: Option<BlockId>,
-    headers: Vec<HeaderId>,
-    bits: u32,
-    least_bits: u32,
-    metadata_bits: u32,
-    lookahead_bits: u32,
+pub(super) struct Visit {
+    pub(super) block: Option<BlockId>,
+    pub(super) headers: Vec<HeaderId>,
+    pub(super) bits: u32,
+    pub(super) least_bits: u32,
+    pub(super) metadata_bits: u32,
+    pub(super) lookahead_bits: u32,
     lookaheads: u32,
-    advances: bool,
-    select_keys: u32,
+    pub(super) advances: bool,
+    /// Bits of the packet that it skips, as far as that is known.
+    pub(super) advanced_bits: u32,
+    pub(super) select_keys: u32,
 }
 
 /// Costs of a path so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Costs {
-    extracting: u32,
+pub(super) struct Costs {
+    pub(super) extracting: u32,
+    /// The header that every model has in its baseline was extracted.
     has_base: bool,
-    bytes: u32,
-    least_bytes: u32,
-    parsed: u32,
-    least_parsed: u32,
-    lookaheads: u32,
-    selects: u32,
+    /// The most and the least bytes of the first state that extracts.
+    first: Option<(u32, u32)>,
+    /// Bits of metadata in front of the packet that are still ahead of the cursor.
+    metadata_left: u32,
+    pub(super) bytes: u32,
+    pub(super) least_bytes: u32,
+    pub(super) parsed: u32,
+    pub(super) least_parsed: u32,
+    pub(super) lookaheads: u32,
+    pub(super) selects: u32,
+}
+
+impl Costs {
+    /// Adds a state that extracts headers of the packet.
+    fn extract(&mut self, bytes: u32, least: u32, has_ethernet: bool) {
+        self.first = self.first.or(Some((bytes, least)));
+        self.bytes += bytes;
+        self.least_bytes += least;
+        if has_ethernet && !self.has_base {
+            self.has_base = true;
+            self.leave_out(bytes, least);
+        } else {
+            self.extracting += 1;
+        }
+    }
+
+    /// On a path without Ethernet the first header stands for it.
+    fn settle(&mut self) {
+        if let (false, Some((bytes, least))) = (self.has_base, self.first) {
+            self.has_base = true;
+            self.extracting -= 1;
+            self.leave_out(bytes, least);
+        }
+    }
+
+    fn leave_out(&mut self, bytes: u32, least: u32) {
+        self.bytes -= bytes.min(BASE_HEADER_BYTES);
+        self.least_bytes -= least.min(BASE_HEADER_BYTES);
+    }
 }
 
 /// A state that was left, and the one before it.
-struct Link {
-    visit: Visit,
-    before: Option<usize>,
+pub(super) struct Link {
+    pub(super) visit: Visit,
+    pub(super) before: Option<usize>,
 }
 
+/// Packets that have come to the same place with the same costs and the same knowledge.
 #[derive(Clone)]
-struct Variant {
-    facts: Facts,
-    costs: Costs,
+pub(super) struct Variant {
+    pub(super) facts: Facts,
+    pub(super) costs: Costs,
     visit: Visit,
-    link: Option<usize>,
-    count: f64,
+    pub(super) link: Option<usize>,
+    pub(super) count: f64,
 }
 
 /// Variants at a place, merged as far as they must be.
@@ -195,13 +158,13 @@ impl Crowd {
 
 /// All accepting paths.
 pub(super) struct Walked<'a> {
-    name: &'a str,
-    body: &'a Body,
-    loc: Loc,
-    links: Vec<Link>,
-    accepted: Vec<Variant>,
-    is_merged: bool,
-    is_cut_off: bool,
+    pub(super) name: &'a str,
+    pub(super) body: &'a Body,
+    pub(super) loc: Loc,
+    pub(super) links: Vec<Link>,
+    pub(super) accepted: Vec<Variant>,
+    pub(super) is_merged: bool,
+    pub(super) is_cut_off: bool,
 }
 
 /// Walks the paths of the parser of a direction.
@@ -278,7 +241,10 @@ impl<'a> Walk<'a> {
     fn run(mut self, blocks: &Blocks<'a>) -> Walked<'a> {
         let first = Variant {
             facts: Facts::default(),
-            costs: Costs::default(),
+            costs: Costs {
+                metadata_left: metadata_bits(self.program, blocks),
+                ..Costs::default()
+            },
             visit: Visit::default(),
             link: None,
             count: 1.0,
@@ -341,14 +307,15 @@ impl<'a> Walk<'a> {
     fn through(&mut self, id: BlockId, mut variant: Variant) -> Vec<(BlockId, Variant)> {
         let block = &self.body.blocks[id];
         for inst in &block.insts {
-            self.count(&mut variant.visit, &variant.facts, &inst.kind);
+            self.count(&mut variant, &inst.kind);
             walk::step(self.program, self.initial, &mut variant.facts, &inst.kind);
         }
         if let Terminator::Select { keys, .. } = &block.terminator {
             variant.visit.select_keys += keys.len() as u32;
         }
         if matches!(block.terminator, Terminator::Accept) {
-            let variant = self.leave_state(variant, id);
+            let mut variant = self.leave_state(variant, id);
+            variant.costs.settle();
             let limit = self.limit();
             self.is_merged |= self.accepted.add(self.initial, limit, variant);
             return Vec::new();
@@ -367,18 +334,27 @@ impl<'a> Walk<'a> {
         all.into_iter().map(follow).collect()
     }
 
-    fn count(&self, visit: &mut Visit, facts: &Facts, inst: &InstKind) {
+    fn count(&self, variant: &mut Variant, inst: &InstKind) {
+        let Variant {
+            facts, costs, visit, ..
+        } = variant;
+        let known = |o: &Operand| {
+            let bits = facts.operand(self.initial, o)?;
+            Some(u32::try_from(bits).unwrap_or(u32::MAX))
+        };
         match inst {
             InstKind::Extract { header, varbit_bits } => {
                 let (mut least, mut most) = header_bits(self.program, *header);
-                let known = |o: &Operand| facts.operand(self.initial, o);
                 if let Some(bits) = varbit_bits.as_ref().and_then(known) {
-                    least = most.min(least.saturating_add(u32::try_from(bits).unwrap_or(u32::MAX)));
+                    least = most.min(least.saturating_add(bits));
                     most = least;
                 }
-                if self.intrinsic.contains(header) {
+                // Metadata in front of the packet may be extracted as a header of the program's.
+                if self.intrinsic.contains(header) || most <= costs.metadata_left {
+                    costs.metadata_left = costs.metadata_left.saturating_sub(most);
                     visit.metadata_bits += most;
                 } else {
+                    costs.metadata_left = 0;
                     visit.headers.push(*header);
                     visit.bits += most;
                     visit.least_bits += least;
@@ -389,7 +365,13 @@ impl<'a> Walk<'a> {
                 let end = offset.saturating_add(self.program.vars[*dst].ty.width());
                 visit.lookahead_bits = visit.lookahead_bits.max(end);
             }
-            InstKind::Advance { .. } => visit.advances = true,
+            InstKind::Advance { bits } => {
+                visit.advances = true;
+                let bits = known(bits).unwrap_or(0);
+                let metadata = bits.min(costs.metadata_left);
+                costs.metadata_left -= metadata;
+                visit.advanced_bits = visit.advanced_bits.saturating_add(bits - metadata);
+            }
             InstKind::Assign { .. }
             | InstKind::PacketLength { .. }
             | InstKind::Emit { .. }
@@ -405,14 +387,16 @@ impl<'a> Walk<'a> {
         costs.lookaheads += visit.lookaheads;
         costs.selects += u32::from(visit.select_keys > 0);
         let (bytes, least) = (visit.bits.div_ceil(8), visit.least_bits / 8);
-        costs.parsed += bytes;
-        costs.least_parsed += least;
+        let skipped = visit.advanced_bits;
+        costs.parsed = costs
+            .parsed
+            .saturating_add(visit.bits.saturating_add(skipped).div_ceil(8));
+        costs.least_parsed = costs
+            .least_parsed
+            .saturating_add(visit.least_bits.saturating_add(skipped) / 8);
         if !visit.headers.is_empty() {
-            let base = if costs.has_base { 0 } else { BASE_HEADER_BYTES };
-            costs.extracting += u32::from(costs.has_base);
-            costs.has_base = true;
-            costs.bytes += bytes.saturating_sub(base);
-            costs.least_bytes += least.saturating_sub(base);
+            let has_ethernet = visit.headers.iter().any(|h| is_ethernet(self.program, *h));
+            costs.extract(bytes, least, has_ethernet);
         }
         if visit != Visit::default() {
             self.links.push(Link {
@@ -436,108 +420,4 @@ impl<'a> Walk<'a> {
 
 fn crowd(places: &mut BTreeMap<usize, Crowd>, at: usize) -> &mut Crowd {
     places.entry(at).or_default()
-}
-
-impl Walked<'_> {
-    /// The paths, with the controls that they lead to.
-    pub(super) fn finish(self, program: &Program, initial: &Initial, controls: &mut Controls<'_>) -> ParserFeatures {
-        let mut paths: Vec<ParserPath> = Vec::with_capacity(self.accepted.len());
-        for variant in &self.accepted {
-            let control = controls.reached_with(initial, &variant.facts);
-            let path = self.path(program, variant, control);
-            // Paths that differ only in what no table depends on are one to the reader.
-            match paths
-                .iter_mut()
-                .find(|p| p.states == path.states && p.control == control)
-            {
-                Some(same) => same.count += path.count,
-                None => paths.push(path),
-            }
-        }
-        let key = |p: &ParserPath| (p.extracting_states, p.header_bytes);
-        paths.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
-        name_apart(&mut paths);
-        let is_state = |block: &&weir_ir::BasicBlock| block.state.is_some();
-        ParserFeatures {
-            name: self.name.to_owned(),
-            place: Place::of(program, self.loc),
-            states: self.body.blocks.iter().map(|(_, b)| b).filter(is_state).count() as u32,
-            accepting: self.accepted.iter().map(|v| v.count).sum(),
-            is_merged: self.is_merged,
-            is_cut_off: self.is_cut_off,
-            paths,
-        }
-    }
-
-    fn path(&self, program: &Program, variant: &Variant, control: usize) -> ParserPath {
-        let mut visits = Vec::new();
-        let mut link = variant.link;
-        while let Some(at) = link {
-            visits.push(&self.links[at].visit);
-            link = self.links[at].before;
-        }
-        visits.reverse();
-        let states: Vec<State> = visits.into_iter().map(|v| self.state(program, v)).collect();
-        let costs = &variant.costs;
-        ParserPath {
-            name: path_name(&states),
-            count: variant.count,
-            states,
-            extracting_states: costs.extracting,
-            header_bytes: costs.bytes,
-            least_header_bytes: costs.least_bytes,
-            parsed_bytes: costs.parsed,
-            least_parsed_bytes: costs.least_parsed,
-            lookaheads: costs.lookaheads,
-            selects: costs.selects,
-            control,
-        }
-    }
-
-    fn state(&self, program: &Program, visit: &Visit) -> State {
-        let block = visit.block.map(|id| &self.body.blocks[id]);
-        let headers = visit.headers.iter().map(|h| program.headers[*h].name.clone());
-        let bits = visit.bits + visit.metadata_bits;
-        State {
-            name: block.and_then(|b| b.state.clone()).unwrap_or_default(),
-            place: block.map_or_else(Place::default, |b| Place::of(program, block_loc(b))),
-            headers: headers.collect(),
-            bytes: visit.bits.div_ceil(8),
-            least_bytes: visit.least_bits / 8,
-            metadata_bytes: visit.metadata_bits.div_ceil(8),
-            lookahead_bytes: visit.lookahead_bits.div_ceil(8),
-            advances: visit.advances,
-            select_keys: visit.select_keys,
-            windows: (bits.max(visit.lookahead_bits)).div_ceil(256).max(1),
-        }
-    }
-}
-
-/// Where a state begins: its first instruction, else what it ends with.
-fn block_loc(block: &weir_ir::BasicBlock) -> Loc {
-    block.insts.first().map_or(block.loc, |inst| inst.loc)
-}
-
-/// Headers without the name of the struct around them, with slashes between them.
-fn path_name(states: &[State]) -> String {
-    let headers = states.iter().flat_map(|s| &s.headers);
-    let own = headers.map(|h| h.split_once('.').map_or(h.as_str(), |(_, own)| own));
-    let name = own.collect::<Vec<_>>().join("/");
-    if name.is_empty() {
-        "(no header)".to_owned()
-    } else {
-        name
-    }
-}
-
-/// Paths of the same headers get numbers.
-fn name_apart(paths: &mut [ParserPath]) {
-    let mut seen: HashMap<String, u32> = HashMap::new();
-    for path in paths {
-        let times = seen.entry(path.name.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            path.name = format!("{}#{times}", path.name);
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Tables laid out in the stages of a chip, by their dependencies alone, and what the stages cost.
 
+use super::block::Gress;
 use super::dependency::{Dependencies, DependencyKind, NodeKind};
 use super::tables::{StatefulKind, TableFeatures};
 use serde::{Deserialize, Serialize};
@@ -28,11 +29,23 @@ pub struct Chip {
     pub stateful: u32,
     /// Cycles more where it uses a low-pass filter or RED.
     pub low_pass_filter: u32,
+    /// Cycles that the compiler pads an egress to.
+    pub least_egress: u32,
     /// Clock in GHz.
     pub clock_ghz: f64,
 }
 
 impl Chip {
+    /// Its name for people.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        if self.name == Chip::TOFINO2.name {
+            "Tofino 2"
+        } else {
+            "Tofino"
+        }
+    }
+
     /// Tofino.
     pub const TOFINO: Chip = Chip {
         name: "tofino",
@@ -45,6 +58,7 @@ impl Chip {
         selector: 8,
         stateful: 4,
         low_pass_filter: 4,
+        least_egress: 160,
         clock_ghz: 1.22,
     };
     /// Tofino 2. It has no concurrent stages.
@@ -54,6 +68,7 @@ impl Chip {
         match_dependent: 23,
         concurrent: 2,
         corner_turn: 0,
+        least_egress: 0,
         clock_ghz: 1.35,
         ..Chip::TOFINO
     };
@@ -87,8 +102,11 @@ pub struct Placement {
     pub stages: Vec<Stage>,
     /// Stages of the chip.
     pub available: u32,
-    /// Cycles of the whole pipeline, empty stages included.
+    /// Cycles of the whole pipeline, empty stages and padding included.
     pub cycles: u32,
+    /// Cycles of these that the compiler adds to an egress.
+    #[serde(default)]
+    pub padding: u32,
     /// Cycles of these because of TCAMs.
     pub tcam_cycles: u32,
     /// Cycles of these because of selectors, registers and filters.
@@ -99,7 +117,8 @@ pub struct Placement {
 
 impl Placement {
     /// Lays the nodes out: each in the first stage that its dependencies allow. Memory and other
-    /// limits of a stage are not looked at, so a compiler may need more stages, never fewer.
+    /// limits of a stage are not looked at, so a compiler may need more stages; it may need fewer
+    /// where it removes code without effect. An egress needs [`Placement::padded`], too.
     #[must_use]
     pub fn of(dependencies: &Dependencies, tables: &[TableFeatures], chip: &Chip) -> Self {
         let count = dependencies.nodes.len();
@@ -126,11 +145,23 @@ impl Placement {
         Placement {
             available: chip.stages,
             cycles: filled + first + empty * chip.concurrent + chip.corner_turn,
+            padding: 0,
             tcam_cycles: stages.iter().map(|s| s.tcam_cycles).sum(),
             state_cycles: stages.iter().map(|s| s.state_cycles).sum(),
             critical: critical(&stage_of, &because),
             stages,
         }
+    }
+
+    /// With the cycles that the compiler adds to a short pipeline of this direction.
+    #[must_use]
+    pub fn padded(mut self, gress: Gress, chip: &Chip) -> Self {
+        self.padding = match gress {
+            Gress::Ingress => 0,
+            Gress::Egress => chip.least_egress.saturating_sub(self.cycles),
+        };
+        self.cycles += self.padding;
+        self
     }
 
     /// Stages that hold something.
@@ -221,7 +252,8 @@ impl Extra {
             }
             NodeKind::Statements(operations) => Extra {
                 tcam: 0,
-                other: only(operations.register_accesses > 0, chip.stateful),
+                other: only(operations.register_accesses > 0, chip.stateful)
+                    .max(only(operations.filter_calls > 0, chip.low_pass_filter)),
             },
         }
     }

@@ -1,5 +1,6 @@
 //! Tables and their actions.
 
+use super::effects::Effects;
 use super::operations::Operations;
 use super::{Place, dependency};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ impl StatefulKind {
         }
     }
 }
+
+/// Entries of a table whose size is not declared, or declared as 0: what P4Info says of it, too.
+pub const DEFAULT_SIZE: u64 = 1024;
 
 /// Masks that the entries of a table are assumed to have where they are unknown.
 const SOME_MASKS: u64 = 8;
@@ -105,10 +109,12 @@ pub struct ActionFeatures {
 }
 
 impl TableFeatures {
-    /// Entries to count with: those known to be in it, else those it is declared for.
+    /// Entries to count with: those known to be in it, else those it is declared for, else
+    /// [`DEFAULT_SIZE`].
     #[must_use]
     pub fn expected_entries(&self) -> u64 {
-        self.entries.or(self.size).unwrap_or(0)
+        let declared = self.size.filter(|size| *size > 0);
+        self.entries.unwrap_or_else(|| declared.unwrap_or(DEFAULT_SIZE))
     }
 
     /// Masks to count with where entries are matched by masks: those that are known, else some.
@@ -159,7 +165,7 @@ impl TableFeatures {
             StatefulKind::Register => a.operations.register_accesses > 0,
             StatefulKind::Meter => a.operations.meter_calls > 0,
             StatefulKind::Counter => a.operations.counter_calls > 0,
-            StatefulKind::LowPassFilter => false,
+            StatefulKind::LowPassFilter => a.operations.filter_calls > 0,
         });
         by_action || self.direct.contains(&kind)
     }
@@ -167,19 +173,19 @@ impl TableFeatures {
 
 /// Tables that a control may look up, in order; and for each table of the program its place among
 /// them.
-pub(super) fn of(program: &Program, control: &Block) -> (Vec<TableFeatures>, Vec<Option<usize>>) {
+pub(super) fn of(program: &Program, control: &Block, effects: &Effects) -> (Vec<TableFeatures>, Vec<Option<usize>>) {
     let mut indices = vec![None; program.tables.len()];
     let mut tables: Vec<TableFeatures> = Vec::new();
     for site in dependency::sites(control) {
         if indices[site.table.index()].is_none() {
             indices[site.table.index()] = Some(tables.len());
-            tables.push(table(program, control, site.table));
+            tables.push(table(program, control, effects, site.table));
         }
     }
     (tables, indices)
 }
 
-fn table(program: &Program, control: &Block, id: TableId) -> TableFeatures {
+fn table(program: &Program, control: &Block, effects: &Effects, id: TableId) -> TableFeatures {
     let table = &program.tables[id];
     let keys = table.keys.iter().filter(|k| k.match_kind != MatchKind::Selector);
     let key = |key: &weir_ir::Key| KeyFeatures {
@@ -187,7 +193,7 @@ fn table(program: &Program, control: &Block, id: TableId) -> TableFeatures {
         width: key.width,
         kind: key.match_kind.name().to_owned(),
     };
-    let code = dependency::action_operations(program, control, id);
+    let code = dependency::action_operations(program, control, effects, id);
     let action = |(i, action): (usize, &weir_ir::TableAction)| {
         let declared = &program.actions[action.action];
         ActionFeatures {

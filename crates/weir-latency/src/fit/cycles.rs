@@ -8,6 +8,9 @@ use crate::features::Chip;
 use crate::fit::Kind;
 use crate::model::{Feature, Form, Linear, Part, PortTerms, Target, Term, Unit, shipped};
 
+/// The model whose terms are corrected.
+const PAPER: &str = "paper-lr-lc";
+
 /// What is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
@@ -115,7 +118,7 @@ impl CyclesVariant {
 
     /// The terms before anything is fitted.
     fn terms(self, gbps: Option<u32>) -> Vec<Term> {
-        let paper = shipped("paper-lr-lc").and_then(|model| match model.form {
+        let paper = shipped(PAPER).and_then(|model| match model.form {
             Form::Linear(linear) => Some(linear.terms(gbps.unwrap_or_default()).to_vec()),
             Form::Plp(_) => None,
         });
@@ -178,6 +181,10 @@ pub(super) fn train(data: &Data, variant: Option<CyclesVariant>) -> Result<(Form
         return Err(FitError::Numeric(
             "the cycle-augmented model predicts ns, the data measure cycles",
         ));
+    }
+    let known = shipped(PAPER).map(|model| model.ports()).unwrap_or_default();
+    if let Some(found) = data.ports().into_iter().find(|port| !known.contains(port)) {
+        return Err(FitError::Port { found, known });
     }
     let variant = match variant {
         Some(variant) => variant,

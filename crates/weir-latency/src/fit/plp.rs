@@ -4,7 +4,7 @@ use super::FitError;
 use super::cross_validation::{folds, validate};
 use crate::data::Data;
 use crate::evaluate::Evaluation;
-use crate::model::{ErrorEstimate, Feature, Form, Model, Plp, SCHEMA, Target, Training, expand};
+use crate::model::{ErrorEstimate, Feature, Form, Model, Plp, SCHEMA, Target, Training, expand, term_count};
 use nalgebra::{DMatrix, SymmetricEigen};
 
 /// Folds of the search for hyper-parameters.
@@ -46,6 +46,11 @@ impl PlpOptions {
 
 /// Trains; also says with which hyper-parameters.
 pub(super) fn train(data: &Data, options: &PlpOptions) -> Result<(Form, String), FitError> {
+    let features = data.features.iter().filter(|f| **f != Feature::Constant).count();
+    let most = term_count(features);
+    if let Some(found) = options.components.filter(|found| *found > most) {
+        return Err(FitError::Components { found, most, features });
+    }
     let candidates = options.candidates();
     let (components, alpha) = match &candidates[..] {
         [only] => *only,

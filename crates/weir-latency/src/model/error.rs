@@ -33,7 +33,8 @@ pub enum ModelError {
     },
 }
 
-fn list(ports: &[u32]) -> String {
+/// Speeds with `and` between them.
+pub(crate) fn list(ports: &[u32]) -> String {
     let all: Vec<String> = ports.iter().map(ToString::to_string).collect();
     all.join(" and ")
 }

@@ -72,8 +72,15 @@ impl Plp {
         if numbers.any(|x| !x.is_finite()) || !self.intercept.is_finite() || !self.product_weight.is_finite() {
             return damaged("a number is not finite".to_owned());
         }
-        if self.scale.contains(&0.0) {
-            return damaged("`scale` has a 0".to_owned());
+        if self.scale.iter().any(|scale| *scale <= 0.0) {
+            return damaged("`scale` has a number that is not above 0".to_owned());
+        }
+        let repeated = |at: usize| self.features[..at].contains(&self.features[at]);
+        if let Some(at) = (0..n).find(|at| repeated(*at)) {
+            return damaged(format!("`features` has `{}` twice", self.features[at].name()));
+        }
+        if let Some(at) = (0..self.ports.len()).find(|at| self.ports[..*at].contains(&self.ports[*at])) {
+            return damaged(format!("`ports` has {} twice", self.ports[at]));
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! `weir latency explain` as text.
 
 use super::{count, plural};
-use crate::features::{Chip, DependencyKind, Features, NodeKind, Operations, Placement, State, TableFeatures};
+use crate::features::{
+    Chip, DEFAULT_SIZE, DependencyKind, Features, NodeKind, Operations, Placement, State, TableFeatures,
+};
 use std::fmt::Write;
 
 /// Paths that are shown with their states.
@@ -14,30 +16,37 @@ pub fn explain(features: &Features, chip: &Chip) -> String {
     let parser = &features.parser;
     let _ = writeln!(
         text,
-        "{} of a program for {}: parser {} ({}), {} states, {} accept",
+        "{} of a program for {}: parser {} ({}), {}, {} accept",
         features.gress,
         features.architecture,
         parser.name,
         parser.place,
-        parser.states,
-        if parser.accepting == 1.0 {
-            "1 path".to_owned()
-        } else {
-            format!("{} paths", count(parser.accepting))
-        },
+        plural(parser.states as usize, "state"),
+        paths_of(parser.accepting),
     );
     if parser.is_merged {
-        text.push_str("There are too many to list: paths of like cost are merged, and one line stands for several.\n");
+        text.push_str(
+            "There are too many to list: paths of similar cost are merged, and one line stands for several.\n",
+        );
     }
     if parser.is_cut_off {
         text.push_str("The longest paths, of more states than are followed, are left out.\n");
     }
     paths(&mut text, features);
     tables(&mut text, features);
-    let placement = Placement::of(&features.dependencies, &features.tables, chip);
+    let placement = features.placement(chip);
     dependencies(&mut text, features);
     stages(&mut text, features, &placement, chip);
     text
+}
+
+/// `1 path`, `2 paths`, of counts beyond integers.
+pub(super) fn paths_of(accepting: f64) -> String {
+    if accepting == 1.0 {
+        "1 path".to_owned()
+    } else {
+        format!("{} paths", count(accepting))
+    }
 }
 
 fn paths(text: &mut String, features: &Features) {
@@ -45,9 +54,9 @@ fn paths(text: &mut String, features: &Features) {
     let all = &features.parser.paths;
     for path in all.iter().take(SHOWN_PATHS) {
         let bytes = if path.least_header_bytes == path.header_bytes {
-            path.header_bytes.to_string()
+            plural(path.header_bytes as usize, "byte")
         } else {
-            format!("{} to {}", path.least_header_bytes, path.header_bytes)
+            format!("{} to {} bytes", path.least_header_bytes, path.header_bytes)
         };
         let times = if path.count > 1.0 {
             format!(", stands for {} paths", count(path.count))
@@ -56,14 +65,15 @@ fn paths(text: &mut String, features: &Features) {
         };
         let _ = writeln!(
             text,
-            "  {}: {} states, {bytes} bytes{times}",
-            path.name, path.extracting_states
+            "  {}: {}, {bytes}{times}",
+            path.name,
+            plural(path.extracting_states as usize, "state")
         );
         for state in &path.states {
             let _ = writeln!(text, "    {}", state_line(state));
         }
         let control = &features.controls[path.control];
-        let (_, tables) = control.costliest(&|_| 1.0);
+        let tables = control.longest(&features.tables).tables;
         let names: Vec<&str> = tables.iter().map(|at| features.tables[*at].name.as_str()).collect();
         let reachable = control.tables().len();
         let others = if reachable > names.len() {
@@ -86,16 +96,24 @@ fn paths(text: &mut String, features: &Features) {
 fn state_line(state: &State) -> String {
     let mut parts = Vec::new();
     if state.metadata_bytes > 0 {
-        parts.push(format!("{} bytes of metadata", state.metadata_bytes));
+        parts.push(format!("{} of metadata", plural(state.metadata_bytes as usize, "byte")));
     }
     if !state.headers.is_empty() {
-        parts.push(format!("{} bytes: {}", state.bytes, state.headers.join(", ")));
+        let bytes = plural(state.bytes as usize, "byte");
+        parts.push(format!("{bytes}: {}", state.headers.join(", ")));
     }
     if state.lookahead_bytes > 0 {
-        parts.push(format!("looks {} bytes ahead", state.lookahead_bytes));
+        parts.push(format!(
+            "looks {} ahead",
+            plural(state.lookahead_bytes as usize, "byte")
+        ));
     }
     if state.advances {
-        parts.push("advances".to_owned());
+        let skipped = match state.advanced_bytes {
+            0 => "advances".to_owned(),
+            bytes => format!("skips {}", plural(bytes as usize, "byte")),
+        };
+        parts.push(skipped);
     }
     if state.select_keys > 0 {
         parts.push(format!("selects by {}", plural(state.select_keys as usize, "key")));
@@ -148,7 +166,7 @@ fn tables(text: &mut String, features: &Features) {
         );
         for action in &table.actions {
             let data = if action.data_bits > 0 {
-                format!(", {} bits of data", action.data_bits)
+                format!(", {} of data", plural(action.data_bits as usize, "bit"))
             } else {
                 String::new()
             };
@@ -168,9 +186,11 @@ fn keys(table: &TableFeatures) -> String {
         parts.push("kinds are mixed".to_owned());
     }
     parts.push(match (table.size, table.entries) {
-        (_, Some(entries)) => plural(entries as usize, "entry").replace("entrys", "entries"),
+        (_, Some(1)) => "1 entry".to_owned(),
+        (_, Some(entries)) => format!("{entries} entries"),
+        (Some(u64::MAX), _) => "a size beyond 64 bits".to_owned(),
         (Some(size), _) => format!("size {size}"),
-        (None, _) => "no size declared".to_owned(),
+        (None, _) => format!("no size declared: {DEFAULT_SIZE}"),
     });
     if table.has_selector {
         parts.push("selector".to_owned());
@@ -209,12 +229,16 @@ fn stages(text: &mut String, features: &Features, placement: &Placement, chip: &
     let fits = if placement.fits() { "fits" } else { "does not fit" };
     let _ = writeln!(
         text,
-        "\nStages by dependency alone: {} of the {} of a {} ({fits}); memory may take more.\n\
-         Pipeline: {} cycles, {:.1} ns at {} GHz.",
+        "\nStages by dependencies alone: {} of the {} of a {} ({fits}); memory may take more.\n\
+         Pipeline: {}{}, {:.1} ns at {} GHz.",
         placement.needed(),
         placement.available,
-        chip.name,
-        placement.cycles,
+        chip.title(),
+        plural(placement.cycles as usize, "cycle"),
+        match placement.padding {
+            0 => String::new(),
+            padding => format!(" (at least: the compiler adds {padding} or more to a short egress)"),
+        },
         f64::from(placement.cycles) / chip.clock_ghz,
         chip.clock_ghz
     );
@@ -238,8 +262,8 @@ fn stages(text: &mut String, features: &Features, placement: &Placement, chip: &
         };
         let _ = writeln!(
             text,
-            "  {number}: {} cycles ({class}{extra}): {}",
-            stage.cycles,
+            "  {number}: {} ({class}{extra}): {}",
+            plural(stage.cycles as usize, "cycle"),
             names.join(", ")
         );
     }

@@ -15,7 +15,7 @@ const NAME: usize = 22;
 /// A picture: a column per stage, a box per table or group of statements, the critical path bold.
 #[must_use]
 pub fn svg(features: &Features, chip: &Chip, title: &str) -> String {
-    let placement = Placement::of(&features.dependencies, &features.tables, chip);
+    let placement = features.placement(chip);
     let rows = placement.stages.iter().map(|s| s.nodes.len()).max().unwrap_or(0).max(1);
     let width = LEFT * 2.0 + COLUMN * placement.stages.len().max(2) as f64;
     let height = TOP + ROW * rows as f64 + 60.0;
@@ -24,11 +24,11 @@ pub fn svg(features: &Features, chip: &Chip, title: &str) -> String {
          viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
          <text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>\n\
-         <text x=\"{LEFT}\" y=\"44\" fill=\"#57606a\">{} of {} stages of a {} by dependency; {} cycles, {:.1} ns</text>\n",
+         <text x=\"{LEFT}\" y=\"44\" fill=\"#57606a\">{} of {} stages of a {} by dependencies alone; {} cycles, {:.1} ns</text>\n",
         escape(title),
         placement.needed(),
         placement.available,
-        chip.name,
+        chip.title(),
         placement.cycles,
         f64::from(placement.cycles) / chip.clock_ghz
     );

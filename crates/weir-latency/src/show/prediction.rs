@@ -1,6 +1,7 @@
 //! Predictions and comparisons as text.
 
-use super::count;
+use super::explain::paths_of;
+use super::{count, plural};
 use crate::compare::{Change, Difference};
 use crate::model::Unit;
 use crate::predict::{PathPrediction, Point, Prediction};
@@ -15,23 +16,25 @@ const SHOWN_SIZES: usize = 8;
 #[must_use]
 pub fn prediction(prediction: &Prediction) -> String {
     let unit = prediction.unit.symbol();
+    let port = match prediction.port_gbps {
+        0 => String::new(),
+        gbps => format!("port {gbps} Gbit/s, "),
+    };
+    let pipe = prediction.pipe.as_ref();
     let mut text = format!(
-        "{}: model {} ({}), port {} Gbit/s, {} accepting paths\n",
+        "{}: model {} ({}), {}{port}{} accepted\n",
         prediction.program,
         prediction.model,
         prediction.target.name(),
-        prediction.port_gbps,
-        count(prediction.accepting_paths)
+        pipe.map_or(String::new(), |pipe| format!("{pipe}, ")),
+        paths_of(prediction.accepting_paths)
     );
     for path in prediction.paths.iter().take(SHOWN_PATHS) {
         path_lines(&mut text, path, prediction.unit);
     }
     if prediction.paths.len() > SHOWN_PATHS {
-        let _ = writeln!(
-            text,
-            "and {} cheaper paths; --json lists all",
-            prediction.paths.len() - SHOWN_PATHS
-        );
+        let more = plural(prediction.paths.len() - SHOWN_PATHS, "cheaper path");
+        let _ = writeln!(text, "\nand {more}; --json lists all");
     }
     if let Some((path, point)) = prediction.worst() {
         let _ = writeln!(
@@ -41,7 +44,7 @@ pub fn prediction(prediction: &Prediction) -> String {
         );
     }
     if prediction.is_merged {
-        text.push_str("There are too many paths to list: those of like cost are merged, one stands for several.\n");
+        text.push_str("There are too many paths to list: those of similar cost are merged, one stands for several.\n");
     }
     if prediction.is_cut_off {
         text.push_str("The longest paths, of more states than are followed, are left out.\n");
@@ -49,8 +52,8 @@ pub fn prediction(prediction: &Prediction) -> String {
     if prediction.too_long > 0 {
         let _ = writeln!(
             text,
-            "Left out because headers exceed every packet size: {} paths.",
-            prediction.too_long
+            "Left out because headers exceed every packet size: {}.",
+            plural(prediction.too_long, "path")
         );
     }
     let _ = writeln!(text, "Scope: {}.", prediction.scope);
@@ -63,6 +66,10 @@ pub fn prediction(prediction: &Prediction) -> String {
 }
 
 fn path_lines(text: &mut String, path: &PathPrediction, unit: Unit) {
+    let times = match path.count > 1.0 {
+        true => format!(", {} paths", count(path.count)),
+        false => String::new(),
+    };
     let tables = if path.tables.is_empty() {
         "no table".to_owned()
     } else {
@@ -70,10 +77,10 @@ fn path_lines(text: &mut String, path: &PathPrediction, unit: Unit) {
     };
     let _ = writeln!(
         text,
-        "\n{} ({} states, {} header bytes; {tables})\n  {:>6} {:>10} {:>10} {:>10} {:>10} {:>12}",
+        "\n{}{times} ({}, {}; {tables})\n  {:>6} {:>10} {:>10} {:>10} {:>10} {:>12}",
         path.name,
-        path.states,
-        path.header_bytes,
+        plural(path.states as usize, "state"),
+        plural(path.header_bytes as usize, "header byte"),
         "bytes",
         "baseline",
         "parser",
@@ -154,6 +161,7 @@ pub fn changes(changes: &[Change], unit: Unit) -> String {
             Change::Gone { path } => {
                 let _ = writeln!(text, "gone: {path}");
             }
+            Change::LeftOut => text.push_str("left out: the longest paths, which were predicted before\n"),
         }
     }
     if text.is_empty() {

@@ -54,3 +54,22 @@ pub fn paper_table(number: u32) -> Vec<std::collections::HashMap<String, String>
     let mut reader = csv::Reader::from_path(path).unwrap();
     reader.deserialize().map(Result::unwrap).collect()
 }
+
+/// A program for v1model around a parser's states, headers and an ingress control.
+#[allow(dead_code)]
+pub fn v1(types: &str, fields: &str, states: &str, ingress: &str, apply: &str) -> String {
+    format!(
+        "#include <core.p4>\n#include <v1model.p4>\n\
+         header ethernet_t {{ bit<48> dst; bit<48> src; bit<16> type; }}\n{types}\n\
+         struct headers_t {{ ethernet_t ethernet; {fields} }}\n\
+         struct meta_t {{ bit<8> a; bit<8> b; bit<8> c; }}\n\
+         parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n{states}\n}}\n\
+         control V(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
+         control I(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{\n{ingress}\n\
+         apply {{ {apply} }} }}\n\
+         control E(inout headers_t hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
+         control C(inout headers_t hdr, inout meta_t m) {{ apply {{ }} }}\n\
+         control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr); }} }}\n\
+         V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
+    )
+}

@@ -9,7 +9,7 @@ use weir_latency::predict::{MAX_PACKET_SIZE, MAX_SIZES};
 /// Arguments of `weir latency`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency demo\n  weir latency predict router.p4 --port 10g --packet-size 64..1500:100\n  weir latency explain router.p4 --svg router.svg\n  weir latency predict router.p4 --max-ns 400              in CI: exit code 1 if a path takes longer\n\nModels are fitted to measurements: every answer names its error and its scope.\ndocs/latency.md is the guide, docs/latency-models.md the reference."
+    after_help = "Examples:\n  weir latency demo\n  weir latency predict router.p4 --port 10g --packet-size 64..1500:100\n  weir latency explain router.p4 --svg router.svg\n  weir latency predict router.p4 --max-ns 600   in CI: exit code 1 if a path takes longer\n\nModels are fitted to measurements: every answer names its error and its scope.\ndocs/latency.md is the guide, docs/latency-models.md the reference."
 )]
 pub struct Latency {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub enum Question {
     Predict(Predict),
     /// Show the features that predictions use: parser paths, tables, dependencies, stages
     Explain(Explain),
-    /// List the models that ship, or print one as JSON
+    /// List the built-in models, or print one as JSON
     Models(Models),
     /// Train a model on measured rows
     Fit(Fit),
@@ -31,33 +31,36 @@ pub enum Question {
     Evaluate(Evaluate),
     /// Measure programs on this machine's compiled engine, and train models on them
     Profile(Profile),
-    /// Predict the paper's seven programs, and compare with what was measured on a Tofino
+    /// Predict the paper's seven programs, and compare with measurements on a Tofino
     Demo(Demo),
 }
 
 /// Arguments of `weir latency predict`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency predict router.p4 --port 100g\n  weir latency predict router.p4 --packet-size 64..1500:4 --plot router.svg\n  weir latency predict router.p4 --json > before.json\n  weir latency predict router.p4 --compare before.json --max-ns 400\n  weir latency predict router.p4 --model weir-plp --entries router.entries\n\nExit codes: 0: all paths keep the limits; 1: a path is above --max-ns or slower than in --compare;\n2: wrong input."
+    after_help = "Examples:\n  weir latency predict router.p4 --port 100g\n  weir latency predict router.p4 --packet-size 64..1500:4 --plot router.svg\n  weir latency predict router.p4 --json > before.json\n  weir latency predict router.p4 --compare before.json --max-ns 600\n  weir latency predict router.p4 --model weir-plp --entries router.entries\n\nExit codes: 0: all paths keep the limits; 1: a path is above --max-ns or slower than in --compare,\nor the longest paths were left out; 2: wrong input."
 )]
 pub struct Predict {
     #[command(flatten)]
     pub source: Source,
-    /// Speed of the port: 10g or 100g
-    #[arg(long, value_name = "SPEED", value_parser = speed, default_value = "10g")]
-    pub port: u32,
-    /// Bytes of the packets without their FCS: a number, several with commas, or FROM..TO[:STEP],
-    /// where TO is included
+    /// Speed of the port: 10g (the default) or 100g. Only for models that have port speeds
+    #[arg(long, value_name = "SPEED", value_parser = speed)]
+    pub port: Option<u32>,
+    /// Bytes of the packets without their FCS: a number, several with commas, or FROM..TO[:STEP].
+    /// TO is included. Without STEP the range is divided into eight
     #[arg(long, value_name = "BYTES", value_parser = sizes, default_value = "64,128,256,512,1024,1500")]
     pub packet_size: Sizes,
     /// Only paths that begin with these headers, e.g. ethernet/ipv4
     #[arg(long, value_name = "HEADERS")]
     pub path: Option<String>,
-    /// File of control-plane state whose entries are counted; without it the declared sizes of
-    /// tables count. Goes with models that look at entries (weir-lr, weir-plp)
+    /// The pipe to predict, if the program has several
+    #[arg(long, value_name = "NAME")]
+    pub pipe: Option<String>,
+    /// Take entry counts from this control-plane state instead of declared sizes. Only for weir-lr
+    /// and weir-plp
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
-    /// A model that ships (listed by weir latency models), or a file
+    /// Built-in model (see `weir latency models`) or a model file
     #[arg(long, value_name = "NAME|FILE.json", default_value = "cycles")]
     pub model: String,
     /// As JSON
@@ -66,9 +69,13 @@ pub struct Predict {
     /// Save a plot of latency against packet size
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Exit code 1 if a path takes more than N ns
+    /// Exit code 1 if a path takes more than N ns. The predicted mean is compared, without the
+    /// error band
     #[arg(long, value_name = "N", value_parser = positive)]
     pub max_ns: Option<f64>,
+    /// Let --max-ns and --compare pass although the longest paths were left out
+    #[arg(long)]
+    pub allow_left_out: bool,
     /// Exit code 1 if a path takes longer than in this earlier output of --json
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
@@ -88,6 +95,9 @@ pub struct Explain {
     /// The egress instead of the ingress
     #[arg(long)]
     pub egress: bool,
+    /// The pipe to explain, if the program has several
+    #[arg(long, value_name = "NAME")]
+    pub pipe: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -138,16 +148,16 @@ pub enum Kind {
 /// Arguments of `weir latency fit`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency fit measured.csv --model plp -o mine.json\n  weir latency fit measured.csv --model plp --components 10 --alpha 0.0005\n  weir latency fit tofino.csv --model cycles\n\nThe first line of the CSV names its columns: case, features (docs/latency-models.md), and latency_ns or cycles.\nThe error is estimated by leaving out each case in turn. Hyper-parameters that are not given are searched\nagain for each case that is left out."
+    after_help = "Examples:\n  weir latency fit measured.csv --model plp -o mine.json\n  weir latency fit measured.csv --model plp --components 10 --alpha 0.0005\n  weir latency fit tofino.csv --model cycles\n\nThe first line of the CSV names its columns: case, features (docs/latency-models.md), and\nlatency_ns or cycles. The error is estimated by leaving out each case in turn. Hyper-parameters\nthat are not given are searched again for each case that is left out."
 )]
 pub struct Fit {
     /// Measured rows
     #[arg(value_name = "DATA.csv")]
     pub data: PathBuf,
-    /// What is trained
+    /// Kind of model
     #[arg(long, value_enum)]
     pub model: Kind,
-    /// Name of the model; without it that of the kind
+    /// Name of the model (default: that of its kind)
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Number of principal components of plp; searched if not given
@@ -156,10 +166,10 @@ pub struct Fit {
     /// Weight of plp's lasso penalty; searched if not given
     #[arg(long, value_name = "A", value_parser = not_negative)]
     pub alpha: Option<f64>,
-    /// Do not scale plp's features (the paper's script probably did not)
+    /// Do not scale plp's features (as the paper's script probably did)
     #[arg(long)]
     pub unscaled: bool,
-    /// Train the cycles model with its default terms, without a search
+    /// Train the cycles model with the terms of the built-in one, without a search
     #[arg(long)]
     pub fixed: bool,
     /// Where the model is written
@@ -176,7 +186,7 @@ pub struct Fit {
     after_help = "Examples:\n  weir latency evaluate paper-lr measured.csv\n  weir latency evaluate mine.json measured.csv --plot residuals.svg"
 )]
 pub struct Evaluate {
-    /// A model that ships, or a file of one
+    /// Built-in model (see `weir latency models`) or a model file
     #[arg(value_name = "MODEL")]
     pub model: String,
     /// Measured rows
@@ -193,7 +203,7 @@ pub struct Evaluate {
 /// Arguments of `weir latency profile`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir latency profile -o profile\n  chrt -f 50 weir latency profile -o profile --quick\n\nWrites DIR/measured.csv while it runs; a second start with the same DIR resumes. Then it writes DIR/weir-lr.json,\nDIR/weir-plp.json, DIR/validation.csv and plots. On a shared machine run it by chrt."
+    after_help = "Examples:\n  weir latency profile -o profile\n  chrt -f 50 weir latency profile -o profile --quick\n\nWrites DIR/measured.csv while it runs; a second start with the same DIR resumes. Then it writes\nDIR/weir-lr.json, DIR/weir-plp.json, DIR/validation.csv and plots. On a shared machine run it with\nchrt."
 )]
 pub struct Profile {
     /// Directory for the results
@@ -208,7 +218,7 @@ pub struct Profile {
     /// Runs of each program; the median is kept
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub runs: u32,
-    /// Repetitions of the programs outside of the grid
+    /// Repetitions of each program outside the grid
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repetitions: u32,
     /// The outcome as JSON
@@ -253,6 +263,9 @@ fn size(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("`{text}` is no packet size: 1 to {MAX_PACKET_SIZE} bytes"))
 }
 
+/// Parts of a range of packet sizes without a step.
+const RANGE_PARTS: u32 = 8;
+
 fn sizes(text: &str) -> Result<Sizes, String> {
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -263,7 +276,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         let (to, step) = rest.split_once(':').unwrap_or((rest, ""));
         let (from, to) = (size(from)?, size(to)?);
         let step = if step.is_empty() {
-            (to.saturating_sub(from) / 8).max(1)
+            (to.saturating_sub(from) / RANGE_PARTS).max(1)
         } else {
             size(step)?
         };

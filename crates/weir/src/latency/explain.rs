@@ -4,12 +4,13 @@ use super::arguments::Explain;
 use crate::output::Messages;
 use anyhow::Result;
 use std::io::Write;
-use weir_latency::features::Placement;
 use weir_latency::{Features, Gress, show};
 
 /// Shows features and stages.
 pub fn explain(arguments: &Explain, messages: &Messages) -> Result<u8> {
-    let program = match crate::compile::program(&arguments.source, messages)? {
+    let svg = arguments.svg.as_deref();
+    super::files::distinct(&[("--svg", svg)], &[Some(&arguments.source.program)])?;
+    let program = match super::program(&arguments.source, messages)? {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
@@ -18,15 +19,16 @@ pub fn explain(arguments: &Explain, messages: &Messages) -> Result<u8> {
     } else {
         Gress::Ingress
     };
-    let features = Features::of(&program, gress)?;
+    let pipe = super::pipe(&program, arguments.pipe.as_deref())?;
+    let features = Features::of_pipe(&program, gress, pipe.as_deref())?;
     let chip = arguments.chip.chip();
-    if let Some(path) = &arguments.svg {
+    if let Some(path) = svg {
         let title = format!("{}, {gress}", arguments.source.program.display());
         weir_files::write(path, show::svg(&features, &chip, &title).as_bytes())?;
     }
     let mut out = crate::output::stdout();
     if arguments.json {
-        let placement = Placement::of(&features.dependencies, &features.tables, &chip);
+        let placement = features.placement(&chip);
         let value = serde_json::json!({ "features": features, "chip": chip, "placement": placement });
         writeln!(out, "{value:#}")?;
     } else {

@@ -14,10 +14,10 @@ pub fn by_size(prediction: &Prediction) -> String {
         Line::new(&shortened(&path.name), points.collect())
     };
     let plot = Plot {
-        title: format!(
-            "{}: {}, port {} Gbit/s",
-            prediction.program, prediction.model, prediction.port_gbps
-        ),
+        title: match prediction.port_gbps {
+            0 => format!("{}: {}", prediction.program, prediction.model),
+            gbps => format!("{}: {}, port {gbps} Gbit/s", prediction.program, prediction.model),
+        },
         x: "bytes of the packet".to_owned(),
         y: prediction.unit.symbol().to_owned(),
         lines: prediction.paths.iter().take(DRAWN_PATHS).map(line).collect(),

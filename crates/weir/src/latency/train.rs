@@ -44,6 +44,7 @@ fn flags_fit(arguments: &Fit) -> Result<()> {
 /// `weir latency fit`
 pub fn fit(arguments: &Fit) -> Result<u8> {
     flags_fit(arguments)?;
+    super::files::distinct(&[("-o", arguments.output.as_deref())], &[Some(&arguments.data)])?;
     let data = data(&arguments.data)?;
     let (kind, default_name) = match arguments.model {
         Kind::Lr => (fit::Kind::Lr, "lr"),
@@ -81,11 +82,20 @@ pub fn fit(arguments: &Fit) -> Result<u8> {
     writeln!(out, "{name}: {}", fitted.model.about)?;
     writeln!(out, "{}:", fitted.model.error.method)?;
     write!(out, "{}", summary(evaluation))?;
+    let cases = data.cases().len();
+    writeln!(
+        out,
+        "  {cases} cases: each is predicted by a model that was fitted to measurements of the others"
+    )?;
     Ok(0)
 }
 
 /// `weir latency evaluate`
 pub fn evaluate(arguments: &Evaluate) -> Result<u8> {
+    super::files::distinct(
+        &[("--plot", arguments.plot.as_deref())],
+        &[Some(&arguments.data), Some(Path::new(&arguments.model))],
+    )?;
     let model = model::find(&arguments.model)?;
     let data = data(&arguments.data)?;
     let context = || arguments.data.display().to_string();

@@ -1,13 +1,15 @@
 //! What tables and statements read and write.
 
 use super::super::Place;
+use super::super::effects::Effects;
 use super::super::operations::{Operations, is_computed};
 use super::super::walk;
 use super::{Node, NodeKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use weir_ir::passes::{read_by, read_by_inst, read_by_terminator, written};
+use weir_ir::passes::{VarSet, read_by, read_by_inst, read_by_terminator, written};
 use weir_ir::{
-    BasicBlock, Block, BlockId, Body, Call, InstKind, Loc, Mark, Operand, Program, TableId, Terminator, VarId, VarKind,
+    BasicBlock, BinaryOp, Block, BlockId, Body, Call, InstKind, Loc, Mark, Operand, Program, Rvalue, TableId,
+    Terminator, VarId, VarKind,
 };
 
 /// A place in a body: the block, and the instruction in it; the terminator is after all of them.
@@ -87,15 +89,20 @@ fn region(body: &Body, entry: BlockId) -> Region {
 
 /// What each action of a table does, in the order of the table's actions; where it is looked up at
 /// several places, at the first.
-pub(in crate::features) fn action_operations(program: &Program, control: &Block, table: TableId) -> Vec<Operations> {
+pub(in crate::features) fn action_operations(
+    program: &Program,
+    control: &Block,
+    effects: &Effects,
+    table: TableId,
+) -> Vec<Operations> {
     let Some(site) = sites(control).into_iter().find(|s| s.table == table) else {
         return Vec::new();
     };
     let count = |region: Region| {
         let mut operations = Operations::default();
         for (id, range) in region {
-            for inst in &control.body.blocks[id].insts[range] {
-                operations.add(program, &inst.kind);
+            for at in range.filter(|at| effects.has_effect(id, *at)) {
+                operations.add(program, &control.body.blocks[id].insts[at].kind);
             }
         }
         operations
@@ -129,10 +136,10 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn into_node(self, program: &Program) -> Node {
+    pub(super) fn into_node(self, program: &Program, names: &Names) -> Node {
         let conditions = self.conditions.iter().flat_map(|c| &c.reads);
         let matches: BTreeSet<VarId> = self.matches.iter().chain(conditions).copied().collect();
-        let names = |vars: &BTreeSet<VarId>| vars.iter().map(|v| program.vars[*v].name.clone()).collect();
+        let names = |vars: &BTreeSet<VarId>| vars.iter().map(|v| names.of(program, *v)).collect();
         Node {
             name: self.name,
             kind: self.kind,
@@ -140,6 +147,32 @@ impl Collected {
             matches: names(&matches),
             reads: names(&self.reads),
             writes: names(&self.writes),
+        }
+    }
+}
+
+/// Names of variables for people: of a value that only the compiler has named, where it is computed.
+pub(super) struct Names {
+    lines: HashMap<VarId, u32>,
+}
+
+impl Names {
+    pub(super) fn new(program: &Program, body: &Body) -> Self {
+        let mut lines = HashMap::new();
+        for inst in body.blocks.iter().flat_map(|(_, block)| &block.insts) {
+            written(&inst.kind, &program.headers, &mut |var| {
+                if program.vars[var].kind.is_hidden() {
+                    lines.entry(var).or_insert(inst.loc.line);
+                }
+            });
+        }
+        Names { lines }
+    }
+
+    pub(super) fn of(&self, program: &Program, var: VarId) -> String {
+        match self.lines.get(&var) {
+            Some(line) => format!("the value computed in line {line}"),
+            None => program.vars[var].name.clone(),
         }
     }
 }
@@ -181,16 +214,100 @@ impl Flow {
 }
 
 /// Collects the nodes of a control.
-pub(super) fn collect(program: &Program, control: &Block, tables: &[Option<usize>]) -> Vec<Collected> {
-    let mut collector = Collector::new(program, &control.body, tables);
+pub(super) fn collect(
+    program: &Program,
+    control: &Block,
+    effects: &Effects,
+    tables: &[Option<usize>],
+) -> Vec<Collected> {
+    let mut collector = Collector::new(program, &control.body, effects, tables);
     collector.run();
     collector.add_conditions();
     collector.found
 }
 
+/// Variables that something other than keys of tables and comparisons for equality reads.
+fn computed_with(program: &Program, body: &Body) -> VarSet {
+    let mut read = VarSet::new(program.vars.len());
+    for (_, block) in body.blocks.iter() {
+        for inst in &block.insts {
+            let compares = matches!(
+                &inst.kind,
+                InstKind::Assign {
+                    value: Rvalue::Binary(BinaryOp::Eq | BinaryOp::Ne, ..),
+                    ..
+                }
+            );
+            if !compares {
+                read_by_inst(&inst.kind, &program.headers, &mut |var| read.insert(var));
+            }
+        }
+        if !matches!(block.terminator, Terminator::Lookup(_)) {
+            read_by_terminator(&block.terminator, &mut |var| read.insert(var));
+        }
+    }
+    read
+}
+
+/// Statements of a block that a pipeline executes at once.
+struct Step {
+    node: Collected,
+    operations: Operations,
+}
+
+/// The steps in which the statements of a block are executed.
+#[derive(Default)]
+struct Steps {
+    all: Vec<Step>,
+    /// The last step that reads a variable.
+    read: HashMap<VarId, usize>,
+    /// The last step that writes it.
+    written: HashMap<VarId, usize>,
+}
+
+impl Steps {
+    /// The number of the step that an instruction belongs to.
+    fn number(&mut self, reads: &BTreeSet<VarId>, writes: &BTreeSet<VarId>, computes: bool) -> usize {
+        let from = reads.iter().filter_map(|var| self.written.get(var)).max();
+        let after = from.map_or(0, |step| step + usize::from(computes));
+        let before = writes
+            .iter()
+            .flat_map(|var| [self.read.get(var), self.written.get(var)]);
+        let number = before.flatten().copied().fold(after, usize::max);
+        for var in reads {
+            let last = self.read.entry(*var).or_insert(number);
+            *last = number.max(*last);
+        }
+        self.written.extend(writes.iter().map(|var| (*var, number)));
+        number
+    }
+
+    /// The step of this number, which begins here if it is new.
+    fn at(&mut self, number: usize, loc: Loc, at: At) -> &mut Step {
+        while self.all.len() <= number {
+            self.all.push(Step {
+                node: Collected {
+                    name: String::new(),
+                    kind: NodeKind::Statements(Operations::default()),
+                    loc,
+                    at,
+                    matches: BTreeSet::new(),
+                    reads: BTreeSet::new(),
+                    writes: BTreeSet::new(),
+                    conditions: Vec::new(),
+                    outcome: None,
+                },
+                operations: Operations::default(),
+            });
+        }
+        &mut self.all[number]
+    }
+}
+
 struct Collector<'a> {
     program: &'a Program,
     body: &'a Body,
+    effects: &'a Effects,
     tables: &'a [Option<usize>],
     /// Instructions of actions of tables, by block.
     owned: BTreeMap<BlockId, Vec<std::ops::Range<usize>>>,
@@ -200,15 +317,19 @@ struct Collector<'a> {
     outcomes: HashMap<VarId, TableId>,
     /// Switches on actions that are part of a lookup.
     dispatch: BTreeSet<BlockId>,
+    /// Variables that something other than keys of tables and comparisons reads.
+    computed_with: VarSet,
     found: Vec<Collected>,
 }
 
 impl<'a> Collector<'a> {
-    fn new(program: &'a Program, body: &'a Body, tables: &'a [Option<usize>]) -> Self {
+    fn new(program: &'a Program, body: &'a Body, effects: &'a Effects, tables: &'a [Option<usize>]) -> Self {
         Collector {
             program,
             body,
+            effects,
             tables,
+            computed_with: computed_with(program, body),
             owned: BTreeMap::new(),
             sources: HashMap::new(),
             outcomes: HashMap::new(),
@@ -249,39 +370,45 @@ impl<'a> Collector<'a> {
             .is_some_and(|all| all.iter().any(|range| range.contains(&inst)))
     }
 
-    /// The statements of a block that belong to no table: one node.
+    /// The statements of a block that belong to no table: a node for each step of computation. What
+    /// is computed from the result of a step is in the next one; a copy is in the step that
+    /// computes what it copies.
     fn statements(&mut self, id: BlockId) {
-        let block = &self.body.blocks[id];
-        let mut node: Option<Collected> = None;
-        let mut operations = Operations::default();
-        for (i, inst) in block.insts.iter().enumerate() {
-            if self.is_owned(id, i) || self.look_through(&inst.kind) {
+        let mut steps = Steps::default();
+        for (i, inst) in self.body.blocks[id].insts.iter().enumerate() {
+            if self.is_owned(id, i) || !self.effects.has_effect(id, i) || self.look_through(&inst.kind) {
                 continue;
             }
             let (reads, writes) = self.accesses(&inst.kind);
             if writes.is_empty() && inst.kind.call().is_none() {
                 continue;
             }
-            operations.add(self.program, &inst.kind);
-            let node = node.get_or_insert_with(|| Collected {
-                name: String::new(),
-                kind: NodeKind::Statements(Operations::default()),
-                loc: inst.loc,
-                at: (id, i),
-                matches: BTreeSet::new(),
-                reads: BTreeSet::new(),
-                writes: BTreeSet::new(),
-                conditions: Vec::new(),
-                outcome: None,
-            });
-            node.reads.extend(reads);
-            node.writes.extend(writes);
+            let computes = match &inst.kind {
+                InstKind::Assign { value, .. } => is_computed(self.program, value),
+                _ => true,
+            };
+            let number = steps.number(&reads, &writes, computes);
+            let step = steps.at(number, inst.loc, (id, i));
+            step.operations.add(self.program, &inst.kind);
+            step.node.reads.extend(reads);
+            step.node.writes.extend(writes);
         }
-        if let Some(mut node) = node {
-            node.kind = NodeKind::Statements(operations);
+        for step in steps.all {
+            let mut node = step.node;
+            node.kind = NodeKind::Statements(step.operations);
             node.name = format!("line {}", node.loc.line);
             self.found.push(node);
         }
+    }
+
+    /// Whether an instruction masks a field for a key or a comparison, which match masked.
+    fn is_mask(&self, dst: VarId, value: &Rvalue) -> bool {
+        let masks = matches!(
+            value,
+            Rvalue::Binary(BinaryOp::And, Operand::Var(_), Operand::Const(_))
+                | Rvalue::Binary(BinaryOp::And, Operand::Const(_), Operand::Var(_))
+        );
+        masks && !self.computed_with.contains(dst)
     }
 
     /// Whether an instruction only gives a value a name of the compiler's; remembers which.
@@ -289,7 +416,8 @@ impl<'a> Collector<'a> {
         let InstKind::Assign { dst, value } = inst else {
             return false;
         };
-        if !self.program.vars[*dst].kind.is_hidden() || is_computed(self.program, value) {
+        let is_computed = is_computed(self.program, value) && !self.is_mask(*dst, value);
+        if !self.program.vars[*dst].kind.is_hidden() || is_computed {
             return false;
         }
         let mut from = BTreeSet::new();
@@ -389,8 +517,9 @@ impl<'a> Collector<'a> {
             block: id,
         };
         for (block, range) in action_regions(self.program, self.body, &site).into_iter().flatten() {
-            for inst in &self.body.blocks[block].insts[range] {
-                if self.look_through(&inst.kind) {
+            for at in range {
+                let inst = &self.body.blocks[block].insts[at];
+                if !self.effects.has_effect(block, at) || self.look_through(&inst.kind) {
                     continue;
                 }
                 let (reads, writes) = self.accesses(&inst.kind);
