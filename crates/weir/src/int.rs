@@ -3,6 +3,7 @@
 mod arguments;
 mod collect;
 mod demo;
+mod measure;
 mod query;
 mod report;
 mod show;
@@ -22,5 +23,7 @@ pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
         Task::Show(arguments) => show::show(&arguments),
         Task::Report(arguments) => report::report(&arguments, messages),
         Task::Demo(arguments) => demo::demo(&arguments, messages),
+        Task::Measure(arguments) => measure::measure(&arguments, messages),
+        Task::Delay(arguments) => measure::delay(&arguments, messages),
     }
 }
