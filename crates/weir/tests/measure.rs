@@ -1,14 +1,14 @@
-//! `weir int measure` against devices whose delay is known, between ports of namespaces, and against
-//! a bridge of the kernel. The simulated device needs no privileges.
+//! `weir int measure` against devices whose delay is known, between ports of namespaces, and
+//! against a bridge of the kernel. The simulated device needs no privileges.
 //!
-//! Tests with interfaces need root and iproute2. In CI they must run; elsewhere a test that cannot run
-//! says so and passes.
+//! Tests with interfaces need root and iproute2. In CI they must run; elsewhere a test that cannot
+//! run says so and passes.
 //!
-//! Delays are what is measured here, not how long code takes. The truth is what the device recorded:
-//! ingress and egress timestamps of its own ports, of each packet. Medians are compared, which single
-//! interruptions of a loaded machine do not change.
+//! Delays are what is measured here, not how long code takes. The truth is what the device
+//! recorded: ingress and egress timestamps of its own ports, of each packet. Medians are compared,
+//! which single interruptions of a loaded machine do not change.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
+#![allow(clippy::print_stderr, reason = "figures for the reader of the test")]
 
 mod common;
 #[path = "common/namespaces.rs"]
@@ -212,7 +212,7 @@ fn the_slope_of_a_store_and_forward_device_is_found() {
     }
     let lab = Lab::new("weir-m2");
     let folder = tempfile::tempdir().unwrap();
-    let device = Device::start(&lab, &["--delay", "100us", "--link", "1G"]);
+    let device = Device::start(&lab, &["--delay", "150us", "--link", "1G"]);
     let plan = ["--size", "106..1514:352", "--rate", "1000", "--samples", "3000"];
     let results = lab.measured(folder.path(), &[&BASELINE[..], &plan].concat());
     assert_as_recorded(&results, &device.recorded());
@@ -272,7 +272,7 @@ fn without_a_way_back_the_message_says_where_to_look() {
     let (code, said, _) = lab.measure(folder.path(), &["--size", "106"]);
     assert_eq!(code, 2);
     assert!(
-        said.contains("no packet came back") && said.contains("UDP port 5000"),
+        said.contains("106 B at 2000/s came back") && said.contains("UDP port 5000"),
         "{said}"
     );
     let (code, said, _) = lab.measure(folder.path(), &["--stamps", "hardware"]);

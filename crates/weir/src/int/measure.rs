@@ -162,6 +162,9 @@ impl Plan {
             let median = measured.delay.as_ref().map(|delay| delay.median.value);
             let median = median.map_or_else(|| "none".to_owned(), table::nanoseconds);
             let packets = &measured.packets;
+            if all.is_empty() && packets.received == 0 && !stop.load(Ordering::Relaxed) {
+                bail!("no packet of {what} came back, of {}: {}", packets.sent, path.advice());
+            }
             messages.line(format!(
                 "{}{what}: {} sent, {} received, median {median} ns",
                 if is_terminal { "\r" } else { "" },

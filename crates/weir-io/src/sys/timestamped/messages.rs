@@ -78,8 +78,8 @@ impl Messages {
         }
         let flags = flags | libc::MSG_DONTWAIT;
         let (fd, no_time) = (socket.as_raw_fd(), std::ptr::null_mut());
-        // SAFETY: each message points to a part and control data of the lengths it says, and the part
-        // to its own bytes of the buffer; all live during the call.
+        // SAFETY: each message points to a part and control data of the lengths it says, and the
+        // part to its own bytes of the buffer; all live during the call.
         let got = unsafe { libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as libc::c_uint, flags as _, no_time) };
         let got = match check(got) {
             Ok(got) => got as usize,
@@ -119,7 +119,7 @@ unsafe fn info(header: &libc::msghdr) -> Info {
         // SAFETY: only a number is computed.
         let before = unsafe { libc::CMSG_LEN(0) } as usize;
         let length = (control.cmsg_len as usize).saturating_sub(before);
-        // SAFETY: the kernel says that there are so many bytes behind the structure.
+        // SAFETY: this length, which the kernel has written, is within control data.
         let bytes = unsafe { std::slice::from_raw_parts(libc::CMSG_DATA(at), length) };
         info.read(control.cmsg_level, control.cmsg_type, bytes);
         // SAFETY: the pointer came from the same control data.

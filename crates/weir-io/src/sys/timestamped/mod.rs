@@ -107,8 +107,8 @@ impl TimestampedSender {
         self.longest
     }
 
-    /// Sends a packet. Its number, by which [`TimestampedSender::stamps`] names it; `None` where the
-    /// kernel had no room for it.
+    /// Sends a packet. Its number, by which [`TimestampedSender::stamps`] names it; `None` where
+    /// the kernel had no room for it.
     ///
     /// # Errors
     /// The interface has gone or is down.
@@ -207,6 +207,9 @@ impl TimestampedReceiver {
 
     /// Waits for packets, but not longer than a time, and takes those that are there: the bytes,
     /// and when they arrived, in ns. How many there were. With no time it does not wait.
+    ///
+    /// By software, the kernel begins to stamp a moment after the first receiver was opened: send
+    /// packets that do not count before those that do.
     ///
     /// # Errors
     /// The socket has failed.
@@ -313,10 +316,24 @@ mod tests {
         let (mut receiver, address) = TimestampedReceiver::udp(any).unwrap();
         let mut sender = TimestampedSender::udp(any, address).unwrap();
         let (mut left, mut arrived) = (vec![0; COUNT as usize], vec![0; COUNT as usize]);
+        // The kernel begins to stamp a moment after the socket was opened.
+        let (mut first, mut is_stamped) = (0, false);
+        while !is_stamped {
+            sender.send(&[]).unwrap();
+            first += 1;
+            let wait = Duration::from_secs(5);
+            receiver.receive(wait, |_, _| is_stamped = true).unwrap();
+            while sender.stamps(|_, _| {}).unwrap() > 0 {}
+        }
+        let unstamped = receiver.unstamped();
         let before = crate::now_ns();
         for number in 0..COUNT {
-            assert_eq!(sender.send(&number.to_ne_bytes()).unwrap(), Some(number));
-            while sender.stamps(|number, time| left[number as usize] = time).unwrap() > 0 {}
+            assert_eq!(sender.send(&number.to_ne_bytes()).unwrap(), Some(first + number));
+            while sender
+                .stamps(|number: u32, time| left[(number - first) as usize] = time)
+                .unwrap()
+                > 0
+            {}
             let wait = Duration::from_secs(5);
             let take = |bytes: &[u8], time| arrived[u32::from_ne_bytes(bytes.try_into().unwrap()) as usize] = time;
             receiver.receive(wait, take).unwrap();
@@ -326,7 +343,7 @@ mod tests {
             let times = [before, *left, *arrived, after];
             assert!(times.is_sorted(), "{times:?}");
         }
-        assert_eq!((receiver.unstamped(), receiver.dropped().unwrap()), (0, 0));
+        assert_eq!((receiver.unstamped(), receiver.dropped().unwrap()), (unstamped, 0));
     }
 
     #[test]

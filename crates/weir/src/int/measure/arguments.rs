@@ -105,7 +105,8 @@ pub struct Delay {
     /// Delay of every packet
     #[arg(long, value_name = "TIME", default_value = "50us", value_parser = time)]
     pub delay: Duration,
-    /// Bits per second (with K, M or G) of a link that a packet must have passed before it is forwarded
+    /// Bits per second (with K, M or G) of a link that a packet must have passed before it is
+    /// forwarded
     #[arg(long, value_name = "RATE", value_parser = link)]
     pub link: Option<u64>,
     /// What it recorded as JSON

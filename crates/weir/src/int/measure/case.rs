@@ -13,8 +13,11 @@ const SPIN: Duration = Duration::from_micros(150);
 /// The source reads egress timestamps if it has this much time, or this many packets later.
 const TIME_TO_READ: Duration = Duration::from_micros(30);
 const UNREAD: u64 = 32;
-/// Packets that are behind their time by more than this do not catch up.
+/// Packets that are behind their time by more than this do not catch up. Where the interval is at least
+/// [`LONG_INTERVAL`], half of it is the limit: a burst would meet warm caches and a device that is
+/// awake, as packets at this rate do not.
 const MOST_BEHIND: Duration = Duration::from_millis(20);
+const LONG_INTERVAL: Duration = Duration::from_micros(100);
 /// Pause of the sink when nothing has come. Arrivals are stamped by the kernel or the hardware, so
 /// that the sink does not disturb the device by waking for each packet.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -84,8 +87,26 @@ pub struct Measured {
     /// Samples that are kept: number of the packet, and delay in ns.
     #[serde(skip)]
     pub samples: Vec<(u64, i64)>,
-    /// Each so many-th sample is kept.
+    /// One sample of this number is kept.
     pub kept_every: u64,
+}
+
+impl Measured {
+    /// A case of which no packet came back.
+    fn unanswered(case: Case, probes: u64) -> Self {
+        Measured {
+            case,
+            sent_rate: 0.0,
+            packets: Counts {
+                sent: probes,
+                lost: probes,
+                ..Counts::default()
+            },
+            delay: None,
+            samples: Vec::new(),
+            kept_every: 1,
+        }
+    }
 }
 
 /// Most samples that are kept of a case, for the file of samples and plots.
@@ -103,7 +124,9 @@ pub fn measure(
     progress: &dyn Fn(u64, u64),
     stop: &AtomicBool,
 ) -> Result<Measured> {
-    path.probe(case.size.into(), measurement, stop)?;
+    if let Some(probes) = path.probe(case.size.into(), measurement, stop)? {
+        return Ok(Measured::unanswered(case, probes));
+    }
     let dropped_before = path.sink.receiver.dropped().unwrap_or(0);
     let total = conduct.warm_up + conduct.samples;
     let template = Template::new(case.size.into(), &path.addresses, measurement);
@@ -144,7 +167,7 @@ pub fn measure(
 struct Sent {
     /// Egress of each packet, in ns; 0 if it is not known.
     egress: Vec<u64>,
-    /// Packets that were handed to the kernel: the first so many numbers.
+    /// Packets that were handed to the kernel: the numbers below this.
     count: u64,
     /// Numbers of packets that the kernel dropped at once.
     refused: Vec<u64>,
@@ -169,6 +192,12 @@ fn send(
     // Numbers of the kernel count from the first packet of the socket.
     let mut first = None;
     let mut unread = 0;
+    let interval = Duration::from_secs(1) / rate.max(1);
+    let most_behind = if interval >= LONG_INTERVAL {
+        interval / 2
+    } else {
+        MOST_BEHIND
+    };
     let begin = Instant::now();
     let mut base = begin;
     let mut since_base = 0_u64;
@@ -176,13 +205,13 @@ fn send(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let due = base + Duration::from_nanos(since_base * 1_000_000_000 / u64::from(rate));
+        let due = base + Duration::from_nanos(since_base * 1_000_000_000 / u64::from(rate.max(1)));
         since_base += 1;
         if due.saturating_duration_since(Instant::now()) > TIME_TO_READ || unread >= UNREAD {
             unread = read_stamps(&mut source, first, unread, &mut sent.egress)?;
         }
         wait_until(due);
-        if Instant::now().saturating_duration_since(due) > MOST_BEHIND {
+        if Instant::now().saturating_duration_since(due) > most_behind {
             (base, since_base) = (Instant::now(), 1);
         }
         let now = weir_io::now_ns();

@@ -1,7 +1,8 @@
 //! A device with a known delay, to check the instrument against.
 //!
 //! Its delay is from the ingress timestamp of its receiving port to the egress timestamp of its
-//! sending port, and it records both of each packet: what it did is known, not only what it was to do.
+//! sending port, and it records both of each packet: what it did is known, not only what it was to
+//! do.
 
 use super::case::Case;
 use super::stats::Summary;
@@ -137,8 +138,8 @@ impl Device {
         Ok(())
     }
 
-    /// The median time from the system call to the egress timestamp, ns: the call is this much before
-    /// the departure.
+    /// The median time from the system call to the egress timestamp, ns: the call is this much
+    /// before the departure.
     fn lead(&self) -> u64 {
         let mut leads: Vec<u64> = self.leads.iter().copied().collect();
         leads.sort_unstable();

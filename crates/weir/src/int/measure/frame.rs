@@ -92,8 +92,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// Frames of `size` bytes, without the checksum of Ethernet, of a measurement. Shorter ones than
-    /// [`SHORTEST`] get that size.
+    /// Frames of `size` bytes, without the checksum of Ethernet, of a measurement. Shorter ones
+    /// than [`SHORTEST`] get that size.
     pub fn new(size: usize, addresses: &Addresses, measurement: u32) -> Self {
         let size = size.clamp(SHORTEST, LONGEST);
         let mut payload = Vec::new();

@@ -22,8 +22,8 @@ pub enum Clocks {
     Hardware,
     /// The system's clock: the driver of the source's port, and the kernel at the sink's.
     Software,
-    /// The system's clock: the source before its system call, and the kernel at the sink's port. The
-    /// driver of the source's port stamps nothing.
+    /// The system's clock: the source before its system call, and the kernel at the sink's port.
+    /// The driver of the source's port stamps nothing.
     SoftwareBeforeCall,
 }
 
@@ -165,34 +165,36 @@ impl Path {
         }
     }
 
-    /// Sends probes until one comes back.
+    /// Sends probes until one comes back, or `stop` is set. How many were sent in vain, if none
+    /// came back.
     ///
     /// # Errors
-    /// None does.
-    pub fn probe(&mut self, size: usize, measurement: u32, stop: &AtomicBool) -> Result<()> {
+    /// A socket fails.
+    pub(super) fn probe(&mut self, size: usize, measurement: u32, stop: &AtomicBool) -> Result<Option<u64>> {
         let mut template = Template::new(size, &self.addresses, measurement);
         let mut came_back = false;
         for number in 0..MAX_PROBES {
             let packet = template.packet(PROBES + number, weir_io::now_ns());
             self.sender.send(self.medium.part(packet))?;
             let end = Instant::now() + PROBE_INTERVAL;
-            while let left @ 1.. = end.saturating_duration_since(Instant::now()).as_micros() {
-                let wait = Duration::from_micros(left as u64);
-                self.sink.take(wait, measurement, |_, _| came_back = true)?;
-                if came_back {
-                    break;
-                }
+            while !came_back && Instant::now() < end {
+                let left = end.saturating_duration_since(Instant::now());
+                self.sink.take(left, measurement, |_, _| came_back = true)?;
             }
-            // Stamps of probes are not used.
+            // Timestamps of probes are not used.
             while self.sender.stamps(|_, _| {})? > 0 {}
             if came_back || stop.load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(None);
             }
         }
-        bail!(
-            "no packet came back: {MAX_PROBES} of {size} bytes were sent. Check cables, that the device forwards {} to the sink (UDP port {}), and that it does not drop this size",
-            self.addresses.destination,
-            self.addresses.port
+        Ok(Some(MAX_PROBES))
+    }
+
+    /// Where to look if no packet comes back.
+    pub fn advice(&self) -> String {
+        format!(
+            "check the cables, that the device forwards {} to the sink (UDP port {}), and that it does not drop packets of this size",
+            self.addresses.destination, self.addresses.port
         )
     }
 

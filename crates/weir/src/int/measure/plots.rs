@@ -10,10 +10,9 @@ use crate::bench::{Line, Plot};
 const PACKETS: usize = 60;
 /// Most lines of a plot.
 const LINES: usize = 4;
-/// Quantiles in the plot of distributions, in percent.
-const SHARES: [f64; 14] = [
-    0.1, 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9,
-];
+/// Quantiles in the plot of distributions, in percent. The tail beyond is in the tables: it would
+/// leave no room for the rest.
+const SHARES: [f64; 11] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0];
 
 /// The plots, with the names of their files.
 pub fn plots(report: &Report) -> Vec<(&'static str, Plot)> {
@@ -95,9 +94,10 @@ fn by_size(report: &Report) -> Plot {
                 .map(|delay| (f64::from(delay.case.size), delay.median.value))
                 .collect()
         };
-        let ends = [delays.first(), delays.last()];
-        let ends = ends.into_iter().flatten().map(|(size, _)| (*size, fit.line.at(*size)));
-        lines.push(Line::new(&format!("fit, {}/s", fit.rate), ends.collect()));
+        // From size 0, where the line shows the fixed part.
+        let longest = delays.last().map_or(0.0, |(size, _)| *size);
+        let ends = [0.0, longest].map(|size| (size, fit.line.at(size)));
+        lines.push(Line::new(&format!("fit, {}/s", fit.rate), ends.to_vec()));
         lines.push(Line::scattered(&format!("{}/s", fit.rate), delays));
     }
     Plot {

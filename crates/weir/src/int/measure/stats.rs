@@ -48,8 +48,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The difference of two independent estimates; the distances to the ends of their intervals add
-    /// as roots of sums of squares.
+    /// The difference of two independent estimates; the distances to the ends of their intervals
+    /// add as roots of sums of squares.
     pub fn minus(self, other: Estimate) -> Estimate {
         let value = self.value - other.value;
         let both = self.interval.zip(other.interval);
