@@ -33,6 +33,20 @@ pub enum IoError {
         /// The name asked for.
         name: String,
     },
+    /// The interface carries no packets.
+    #[error("the interface `{name}` is down: `ip link set {name} up`, and connect its cable")]
+    Down {
+        /// Its name.
+        name: String,
+    },
+    /// The interface does not stamp packets as the caller has specified.
+    #[error("`{name}` has no {what}: `ethtool -T {name}` lists its capabilities")]
+    NoTimestamps {
+        /// Its name.
+        name: String,
+        /// What it lacks.
+        what: &'static str,
+    },
     /// The interface has gone while it was in use.
     #[error("the interface `{name}` has gone")]
     Gone {

@@ -53,6 +53,7 @@ pub use sys::{
     interfaces,
     raw::RawSocket,
     tap::Tap,
+    timestamped::{Stamping, TimestampCapabilities, TimestampedReceiver, TimestampedSender, timestamp_capabilities},
     udp::UdpReceiver,
     xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},
 };

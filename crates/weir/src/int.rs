@@ -4,6 +4,7 @@ mod arguments;
 mod bench;
 mod collect;
 mod demo;
+mod measure;
 mod query;
 mod report;
 mod show;
@@ -24,5 +25,7 @@ pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
         Task::Report(arguments) => report::report(&arguments, messages),
         Task::Bench(arguments) => bench::bench(&arguments),
         Task::Demo(arguments) => demo::demo(&arguments, messages),
+        Task::Measure(arguments) => measure::measure(&arguments, messages),
+        Task::Delay(arguments) => measure::delay(&arguments, messages),
     }
 }

@@ -11,6 +11,7 @@ const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
 const GET_DRIVER: u32 = 0x03;
 const GET_CHANNELS: u32 = 0x3c;
+const GET_TIMESTAMPING: u32 = 0x41;
 const FLAG_RXVLAN: u32 = 1 << 8;
 const FLAG_LRO: u32 = 1 << 15;
 
@@ -193,4 +194,41 @@ pub(super) fn receive_queues(control: &OwnedFd, name: &str) -> u32 {
     let asked = unsafe { ioctl(control, SIOCETHTOOL, &mut about) };
     let queues = channels.receive.saturating_add(channels.combined);
     if asked.is_ok() { queues.clamp(1, 4096) } else { 1 }
+}
+
+/// `struct ethtool_ts_info`
+#[repr(C)]
+pub(super) struct Timestamping {
+    command: u32,
+    /// `SOF_TIMESTAMPING_…`
+    pub(super) flags: u32,
+    /// Number of the interface's clock, -1 without one.
+    pub(super) clock: i32,
+    /// Bits by `HWTSTAMP_TX_…`.
+    pub(super) send_types: u32,
+    reserved: [u32; 3],
+    /// Bits by `HWTSTAMP_FILTER_…`.
+    pub(super) receive_filters: u32,
+    rest: [u32; 3],
+}
+
+const _: () = assert!(size_of::<Timestamping>() == 44);
+
+/// How an interface stamps packets. `None` where the driver does not say.
+pub(super) fn timestamping(control: &OwnedFd, name: &str) -> Option<Timestamping> {
+    let mut info = Timestamping {
+        command: GET_TIMESTAMPING,
+        flags: 0,
+        clock: -1,
+        send_types: 0,
+        reserved: [0; 3],
+        receive_filters: 0,
+        rest: [0; 3],
+    };
+    let mut about = request(name).ok()?;
+    about.ifr_ifru.ifru_data = std::ptr::from_mut(&mut info).cast();
+    // SAFETY: the request points to the structure that this command expects, which outlives the
+    // call.
+    unsafe { ioctl(control, SIOCETHTOOL, &mut about) }.ok()?;
+    Some(info)
 }

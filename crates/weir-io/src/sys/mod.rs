@@ -8,6 +8,7 @@ mod packet_ring;
 pub(crate) mod raw;
 pub(crate) mod select;
 pub(crate) mod tap;
+pub(crate) mod timestamped;
 pub(crate) mod udp;
 pub(crate) mod xdp;
 
@@ -165,6 +166,18 @@ fn mtu(control: &OwnedFd, name: &str) -> Result<usize, IoError> {
     Ok(usize::try_from(mtu).unwrap_or(0))
 }
 
+/// Binds to the packets of a protocol that an interface receives; to none with 0.
+fn bind(socket: &OwnedFd, index: libc::c_int, protocol: u16) -> io::Result<()> {
+    let mut address = libc::sockaddr_ll::zeroed();
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index;
+    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the pointer is to an address of `size` bytes that lives during the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })?;
+    Ok(())
+}
+
 /// Has an interface receive everything, not only what is for it, as long as the socket exists.
 fn receive_everything(socket: &OwnedFd, index: libc::c_int) -> io::Result<()> {
     let mut membership = libc::packet_mreq::zeroed();
@@ -211,6 +224,21 @@ fn own_address(name: &str) -> Option<std::net::IpAddr> {
     // SAFETY: the list came from `getifaddrs` and is not used any more.
     unsafe { libc::freeifaddrs(list) };
     found
+}
+
+/// What the kernel has dropped because a socket's buffer was full: a counter of 32 bits that wraps.
+fn drops(socket: &OwnedFd) -> io::Result<u32> {
+    /// Numbers that the kernel has of a socket's memory, and the place of its counter of drops
+    /// among them (`linux/sock_diag.h`).
+    const MEMORY_NUMBERS: usize = 9;
+    const DROPS: usize = 8;
+    let mut numbers = [0_u32; MEMORY_NUMBERS];
+    let mut size = size_of_val(&numbers) as libc::socklen_t;
+    let (fd, pointer) = (socket.as_raw_fd(), numbers.as_mut_ptr().cast());
+    // SAFETY: the pointers are to numbers of `size` bytes and to their size, and live during the
+    // call.
+    check(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, pointer, &raw mut size) })?;
+    Ok(numbers[DROPS])
 }
 
 /// Sets an interface up.

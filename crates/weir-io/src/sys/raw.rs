@@ -3,7 +3,7 @@
 use super::ethtool::{self, Merging};
 use super::packet_ring::{PacketRing, Received, receive_copy};
 use super::{
-    Patrol, Plain, check, control_socket, get_option, interface_error, interface_index, is_running, mtu,
+    Patrol, Plain, bind, check, control_socket, get_option, interface_error, interface_index, is_running, mtu,
     receive_everything, set_option, socket,
 };
 use crate::batch::{Batch, Frame};
@@ -387,18 +387,6 @@ fn open_sender(index: libc::c_int, sending: Sending) -> io::Result<OwnedFd> {
     // behind them wait in the switch's own queues.
     bind(&sender, index, 0)?;
     Ok(sender)
-}
-
-/// Binds to the packets of a protocol that an interface receives; to none with 0.
-fn bind(socket: &OwnedFd, index: libc::c_int, protocol: u16) -> io::Result<()> {
-    let mut address = libc::sockaddr_ll::zeroed();
-    address.sll_family = libc::AF_PACKET as libc::c_ushort;
-    address.sll_protocol = protocol.to_be();
-    address.sll_ifindex = index;
-    let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the pointer is to an address of `size` bytes that lives during the call.
-    check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })?;
-    Ok(())
 }
 
 /// Whether the interface of a socket is still there.

@@ -1,8 +1,8 @@
 //! A UDP socket that takes many datagrams with one call, and counts those that the kernel dropped.
 
-use super::check;
+use super::{check, drops};
 use std::io;
-use std::mem::{size_of, size_of_val};
+use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -11,15 +11,10 @@ use std::time::Duration;
 const BATCH: usize = 64;
 /// Bytes of the longest datagram: what jumbo frames carry.
 const LONGEST: usize = 9216;
-/// Numbers that the kernel has of a socket's memory, and the place of its counter of drops among
-/// them (`linux/sock_diag.h`).
-const MEMORY_NUMBERS: usize = 9;
-const DROPS: usize = 8;
 
 /// Takes datagrams in batches.
 ///
-/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts
-/// them.
+/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts them.
 #[derive(Debug)]
 pub struct UdpReceiver {
     socket: OwnedFd,
@@ -71,13 +66,7 @@ impl UdpReceiver {
     /// # Errors
     /// The kernel does not say: it is older than 4.12.
     pub fn dropped(&mut self) -> io::Result<u64> {
-        let mut numbers = [0_u32; MEMORY_NUMBERS];
-        let mut size = size_of_val(&numbers) as libc::socklen_t;
-        let (fd, pointer) = (self.socket.as_raw_fd(), numbers.as_mut_ptr().cast());
-        // SAFETY: the pointers are to numbers of `size` bytes and to their size, and live during
-        // the call.
-        check(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, pointer, &raw mut size) })?;
-        let now = numbers[DROPS];
+        let now = drops(&self.socket)?;
         self.dropped += u64::from(now.wrapping_sub(self.last_dropped));
         self.last_dropped = now;
         Ok(self.dropped)
@@ -89,8 +78,8 @@ impl UdpReceiver {
         self.truncated
     }
 
-    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their
-    /// number may be 0.
+    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their number
+    /// may be 0.
     ///
     /// # Errors
     /// The socket has failed.
@@ -117,8 +106,8 @@ impl UdpReceiver {
         }
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
         let no_time = std::ptr::null_mut();
-        // SAFETY: each message points to an address and a part of the lengths it says, and the part
-        // to its own bytes of the buffer; all live during the call.
+        // SAFETY: each message points to an address and a part of the lengths it says, and the part to
+        // its own bytes of the buffer; all live during the call.
         let got = unsafe { libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as libc::c_uint, flags, no_time) };
         let got = match check(got) {
             Ok(got) => got as usize,

@@ -51,6 +51,8 @@ const HEIGHT: f64 = 420.0;
 /// Room for title, labels and numbers: left, right, top, bottom.
 const MARGINS: [f64; 4] = [70.0, 24.0, 48.0, 56.0];
 const COLOURS: &[&str] = &["#1f6feb", "#d1242f", "#1a7f37", "#9a6700"];
+/// Most points with numbers of their own on the horizontal axis.
+const LABELS: usize = 16;
 /// Beyond this from the least to the most, the horizontal axis is logarithmic.
 const WIDE: f64 = 10.0;
 
@@ -63,7 +65,8 @@ impl Plot {
         let step = step(points().map(|p| p.1).fold(0.0, f64::max));
         let top = step * (points().map(|p| p.1).fold(0.0, f64::max) / step).ceil().max(1.0);
         let [left, right, above, below] = MARGINS;
-        let wide = most > least * WIDE;
+        // There is no logarithm of 0.
+        let wide = least > 0.0 && most > least * WIDE;
         let scale = |x: f64| if wide { x.ln() } else { x };
         let x_of = |x: f64| {
             let span = (scale(most) - scale(least)).max(f64::MIN_POSITIVE);
@@ -135,6 +138,15 @@ impl Plot {
         let mut xs: Vec<f64> = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.0)).collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
+        if let [first, .., last] = xs[..]
+            && xs.len() > LABELS
+        {
+            // Round numbers, where each point would have one.
+            let step = self::step(last - first);
+            let from = (first / step).ceil() as i64;
+            xs = (from..=(last / step).floor() as i64).map(|i| i as f64 * step).collect();
+            xs.retain(|x| *x > 0.0 || first <= 0.0);
+        }
         for x in xs {
             let _ = writeln!(
                 out,

@@ -1,5 +1,6 @@
 //! The command line of `weir int`.
 
+use super::measure::{Delay, Measure};
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use weir_io::DeviceSpec;
 /// Arguments of `weir int`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir int collect --listen 0.0.0.0:5900 -o int.db        reports from switches, until Ctrl-C\n  weir int show links int.db                              latency of each link\n  weir int show flows int.db --sort latency --limit 20\n  weir int query int.db \"SELECT port, quantile(merged(histogram), 0.99) FROM ports GROUP BY port\"\n  weir int report int.db -o report.html                   all of it as one page\n  weir int demo                                           three switches, a slow hop and a lossy link\n\ndocs/int.md is the guide."
+    after_help = "Examples:\n  weir int collect --listen 0.0.0.0:5900 -o int.db        reports from switches, until Ctrl-C\n  weir int show links int.db                              latency of each link\n  weir int show flows int.db --sort latency --limit 20\n  weir int query int.db \"SELECT port, quantile(merged(histogram), 0.99) FROM ports GROUP BY port\"\n  weir int report int.db -o report.html                   all of it as one page\n  weir int demo                                           three switches, a slow hop and a lossy link\n  weir int measure --demo                                 the delay of a device, a simulated one here\n\ndocs/int.md is the guide."
 )]
 pub struct Int {
     #[command(subcommand)]
@@ -34,6 +35,11 @@ pub enum Task {
     Demo(Demo),
     /// Measure how many reports per second the collector takes
     Bench(Bench),
+    /// Measure the delay of a device between two ports
+    Measure(Box<Measure>),
+    /// Be a device with a known delay, to check `measure` against
+    #[command(hide = true)]
+    Delay(Delay),
 }
 
 /// Arguments of `weir int collect`.

@@ -3,6 +3,8 @@
 mod findings;
 mod page;
 
+pub use page::STYLE;
+
 use super::arguments::Report;
 use super::show;
 use crate::output::Messages;

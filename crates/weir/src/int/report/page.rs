@@ -18,7 +18,8 @@ const LINES: usize = 4;
 /// Shares of values on the horizontal axis of a distribution.
 const SHARES: [f64; 13] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999];
 
-const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#1f2328}
+/// Style sheet of pages.
+pub const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#1f2328}
 h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}
 th,td{padding:3px 9px;border-bottom:1px solid #d0d7de;text-align:left;white-space:nowrap}td.n,th.n{text-align:right}
 ul.f li{margin:.3em 0}svg{max-width:100%;height:auto}p.s{color:#59636e}";
