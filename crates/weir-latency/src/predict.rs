@@ -129,8 +129,8 @@ pub struct Prediction {
     /// The pipe, where the program has several.
     #[serde(default)]
     pub pipe: Option<String>,
-    /// A number of the entries that a control plane's state has in each table (FNV-1a, hexadecimal);
-    /// `null`: declared sizes count.
+    /// A number of the entries that a control plane's state has in each table (FNV-1a,
+    /// hexadecimal); `null`: declared sizes count.
     #[serde(default)]
     pub entries: Option<String>,
     /// What the numbers mean, and what they leave out.

@@ -1,5 +1,5 @@
-//! What programs cost whose cost is easily misjudged: branches, filters, pipes, metadata in front of
-//! packets, sums of sums, copies without effect.
+//! What programs cost whose cost is easily misjudged: branches, filters, pipes, metadata in front
+//! of packets, sums of sums, copies without effect.
 
 mod common;
 

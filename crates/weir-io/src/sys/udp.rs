@@ -14,7 +14,8 @@ const LONGEST: usize = 9216;
 
 /// Takes datagrams in batches.
 ///
-/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts them.
+/// The kernel drops datagrams where the socket's buffer is full; [`UdpReceiver::dropped`] counts
+/// them.
 #[derive(Debug)]
 pub struct UdpReceiver {
     socket: OwnedFd,
@@ -78,8 +79,8 @@ impl UdpReceiver {
         self.truncated
     }
 
-    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their number
-    /// may be 0.
+    /// Waits for a datagram, but not longer than a time, and takes those that are there. Their
+    /// number may be 0.
     ///
     /// # Errors
     /// The socket has failed.
@@ -106,8 +107,8 @@ impl UdpReceiver {
         }
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
         let no_time = std::ptr::null_mut();
-        // SAFETY: each message points to an address and a part of the lengths it says, and the part to
-        // its own bytes of the buffer; all live during the call.
+        // SAFETY: each message points to an address and a part of the lengths it says, and the part
+        // to its own bytes of the buffer; all live during the call.
         let got = unsafe { libc::recvmmsg(fd, messages.as_mut_ptr(), BATCH as libc::c_uint, flags, no_time) };
         let got = match check(got) {
             Ok(got) => got as usize,

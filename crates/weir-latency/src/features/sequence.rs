@@ -105,7 +105,8 @@ impl Control {
     }
 
     /// The costliest sequences by the sum of the costs of their pieces, which are given by number:
-    /// at most this many, costliest first. Of sequences with equal tables and operations one is given.
+    /// at most this many, costliest first. Of sequences with equal tables and operations one is
+    /// given.
     #[must_use]
     pub fn sequences(&self, most: usize, cost: &dyn Fn(usize) -> Cost) -> Vec<Sequence> {
         let mut rests: Vec<Vec<Rest>> = vec![Vec::new(); self.pieces.len()];

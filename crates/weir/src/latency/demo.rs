@@ -69,8 +69,8 @@ pub fn demo(arguments: &Demo) -> Result<u8> {
     Ok(0)
 }
 
-/// Accuracy of `cycles` on programs that it was not fitted to: with the terms that ship, and nested,
-/// with terms that were chosen without the program.
+/// Accuracy of `cycles` on programs that it was not fitted to: with the terms that ship, and
+/// nested, with terms that were chosen without the program.
 fn left_out(rows: Vec<Row>) -> Result<[f64; 2]> {
     let is_column = |f: &Feature| *f != Feature::Constant;
     let data = Data {

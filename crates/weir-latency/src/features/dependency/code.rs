@@ -151,7 +151,8 @@ impl Collected {
     }
 }
 
-/// Names of variables for people: of a value that only the compiler has named, where it is computed.
+/// Names of variables for people: of a value that only the compiler has named, where it is
+/// computed.
 pub(super) struct Names {
     lines: HashMap<VarId, u32>,
 }

@@ -13,9 +13,9 @@ const SPIN: Duration = Duration::from_micros(150);
 /// The source reads egress timestamps if it has this much time, or this many packets later.
 const TIME_TO_READ: Duration = Duration::from_micros(30);
 const UNREAD: u64 = 32;
-/// Packets that are behind their time by more than this do not catch up. Where the interval is at least
-/// [`LONG_INTERVAL`], half of it is the limit: a burst would meet warm caches and a device that is
-/// awake, as packets at this rate do not.
+/// Packets that are behind their time by more than this do not catch up. Where the interval is at
+/// least [`LONG_INTERVAL`], half of it is the limit: a burst would meet warm caches and a device
+/// that is awake, as packets at this rate do not.
 const MOST_BEHIND: Duration = Duration::from_millis(20);
 const LONG_INTERVAL: Duration = Duration::from_micros(100);
 /// Pause of the sink when nothing has come. Arrivals are stamped by the kernel or the hardware, so
