@@ -7,6 +7,7 @@ mod query;
 mod report;
 mod show;
 mod table;
+mod wireshark;
 
 pub use arguments::Int;
 
@@ -22,5 +23,6 @@ pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
         Task::Show(arguments) => show::show(&arguments),
         Task::Report(arguments) => report::report(&arguments, messages),
         Task::Demo(arguments) => demo::demo(&arguments, messages),
+        Task::Wireshark(arguments) => wireshark::wireshark(&arguments, messages),
     }
 }

@@ -32,6 +32,8 @@ pub enum Task {
     Report(Report),
     /// Run three switches with a slow hop and a lossy link, and let INT find both
     Demo(Demo),
+    /// Write dissectors for Wireshark: INT, telemetry reports, EFCP
+    Wireshark(Wireshark),
 }
 
 /// Arguments of `weir int collect`.
@@ -280,6 +282,17 @@ pub struct Demo {
     /// The outcome as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `weir int wireshark`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  weir int wireshark -o ~/.local/lib/wireshark/plugins    Wireshark loads what is there\n\ndocs/wireshark.md says more."
+)]
+pub struct Wireshark {
+    /// Where the Lua scripts are written
+    #[arg(short = 'o', value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
 }
 
 /// A time with a unit.
