@@ -9,6 +9,7 @@ mod query;
 mod report;
 mod show;
 mod table;
+mod wireshark;
 
 pub use arguments::Int;
 
@@ -27,5 +28,6 @@ pub fn int(arguments: Int, messages: &Messages) -> Result<u8> {
         Task::Demo(arguments) => demo::demo(&arguments, messages),
         Task::Measure(arguments) => measure::measure(&arguments, messages),
         Task::Delay(arguments) => measure::delay(&arguments, messages),
+        Task::Wireshark(arguments) => wireshark::wireshark(&arguments, messages),
     }
 }

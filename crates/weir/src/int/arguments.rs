@@ -40,6 +40,8 @@ pub enum Task {
     /// Be a device with a known delay, to check `measure` against
     #[command(hide = true)]
     Delay(Delay),
+    /// Write dissectors for Wireshark: INT, telemetry reports, EFCP
+    Wireshark(Wireshark),
 }
 
 /// Arguments of `weir int collect`.
@@ -326,6 +328,17 @@ pub struct Bench {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `weir int wireshark`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  weir int wireshark -o ~/.local/lib/wireshark/plugins    Wireshark loads what is there\n\ndocs/wireshark.md says more."
+)]
+pub struct Wireshark {
+    /// Where the Lua scripts are written
+    #[arg(short = 'o', value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
 }
 
 /// A time with a unit.
