@@ -13,7 +13,12 @@ pub struct LinkMinimum {
     /// Least `ingress time stamp at the end − egress time stamp at the beginning`, in ns: the delay
     /// plus the offset of the clock at the end against that at the beginning.
     pub nanoseconds: i64,
+    /// How long ago it was seen, ns.
+    pub age: u64,
 }
+
+/// Clocks drift against each other by this share at most: 1 of so many (100 ppm).
+const DRIFT: u64 = 10_000;
 
 /// A node's clock against that of a reference node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,21 +40,13 @@ pub struct ClockOffset {
 /// least uncertainty counts. Nodes without traffic in both directions of any link have none.
 #[must_use]
 pub fn estimate(minima: &[LinkMinimum]) -> Vec<ClockOffset> {
-    let mut least: BTreeMap<(u32, u32), i64> = BTreeMap::new();
-    for minimum in minima.iter().filter(|minimum| minimum.from != minimum.to) {
-        let known = least.entry((minimum.from, minimum.to)).or_insert(i64::MAX);
-        *known = (*known).min(minimum.nanoseconds);
-    }
     let mut neighbours: BTreeMap<u32, Vec<Edge>> = BTreeMap::new();
-    for (&(from, to), &forth) in &least {
-        if let Some(&back) = least.get(&(to, from)) {
-            let (forth, back) = (i128::from(forth), i128::from(back));
-            neighbours.entry(from).or_default().push(Edge {
-                to,
-                offset: (forth - back).div_euclid(2),
-                uncertainty: (forth + back).unsigned_abs().div_ceil(2),
-            });
-        }
+    for ((from, to), (offset, uncertainty)) in over_links(minima) {
+        neighbours.entry(from).or_default().push(Edge {
+            to,
+            offset,
+            uncertainty,
+        });
     }
     let mut offsets = BTreeMap::new();
     for &reference in neighbours.keys() {
@@ -58,6 +55,28 @@ pub fn estimate(minima: &[LinkMinimum]) -> Vec<ClockOffset> {
         }
     }
     offsets.into_values().collect()
+}
+
+/// Offset and uncertainty of the clock at the end of each link against that at its beginning, for
+/// links with traffic in both directions. A negative round trip is impossible: a clock was set in
+/// between, and the link says nothing.
+pub(crate) fn over_links(minima: &[LinkMinimum]) -> BTreeMap<(u32, u32), (i128, u128)> {
+    let mut least: BTreeMap<(u32, u32), (i128, u64)> = BTreeMap::new();
+    for minimum in minima.iter().filter(|minimum| minimum.from != minimum.to) {
+        let new = (i128::from(minimum.nanoseconds), minimum.age);
+        let known = least.entry((minimum.from, minimum.to)).or_insert(new);
+        *known = (*known).min(new);
+    }
+    let both = least.iter().filter_map(|(&(from, to), &(forth, age))| {
+        let &(back, age_back) = least.get(&(to, from))?;
+        let round_trip = u128::try_from(forth + back).ok()?;
+        let drift = u128::from((age + age_back) / DRIFT);
+        Some((
+            (from, to),
+            ((forth - back).div_euclid(2), round_trip.div_ceil(2) + drift),
+        ))
+    });
+    both.collect()
 }
 
 struct Edge {
@@ -101,7 +120,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn minimum(from: u32, to: u32, nanoseconds: i64) -> LinkMinimum {
-        LinkMinimum { from, to, nanoseconds }
+        LinkMinimum {
+            from,
+            to,
+            nanoseconds,
+            age: 0,
+        }
     }
 
     #[test]
@@ -134,6 +158,17 @@ mod tests {
         ];
         let found = estimate(&[&direct[..], &through[..]].concat());
         assert_eq!((found[2].offset, found[2].uncertainty), (500, 15));
+    }
+
+    #[test]
+    fn a_negative_round_trip_says_nothing_and_age_adds_to_the_uncertainty() {
+        assert_eq!(estimate(&[minimum(1, 2, 100), minimum(2, 1, -5_000_000)]), []);
+        let mut old = [minimum(1, 2, 150), minimum(2, 1, 50)];
+        old[0].age = 1_000_000_000;
+        assert_eq!(
+            (estimate(&old)[1].offset, estimate(&old)[1].uncertainty),
+            (50, 100 + 100_000)
+        );
     }
 
     proptest! {

@@ -91,24 +91,33 @@ impl Collector {
         let decoder = std::mem::take(&mut self.config.decoder);
         let mut reports = Vec::with_capacity(datagrams.len());
         for (exporter, datagram) in datagrams {
-            self.totals.datagrams += 1;
-            self.totals.bytes += datagram.len() as u64;
             let mut is_first = true;
+            let mut is_mine = self.config.share.is_none();
             let mut items = decoder.decode(datagram);
             loop {
                 // Decoded in its place: a report is not moved.
                 let report = reports.push_mut(Report::empty());
                 match items.next_into(report) {
                     Some(Ok(())) => {
-                        if std::mem::take(&mut is_first)
-                            && self.config.follows_sequences
-                            && !self.exporters.take(now, *exporter, report, &mut self.events)
-                        {
-                            self.totals.unused(Unused::ExportersFull);
+                        let is_first = std::mem::take(&mut is_first);
+                        match &self.config.share {
+                            Some(share) if share.owner(report.flow()) != share.index => {
+                                reports.pop();
+                            }
+                            Some(_) => is_mine |= is_first,
+                            None if is_first && !self.exporters.take(now, *exporter, report, &mut self.events) => {
+                                self.totals.unused(Unused::ExportersFull);
+                            }
+                            None => {}
                         }
                     }
                     Some(Err(error)) => {
-                        self.totals.malformed[error.reason.index()] += 1;
+                        // The first collector counts for all.
+                        if self.config.share.as_ref().is_none_or(|share| share.index == 0) {
+                            self.totals.malformed[error.reason.index()] += 1;
+                            is_mine |= std::mem::take(&mut is_first);
+                        }
+                        is_first = false;
                         reports.pop();
                     }
                     None => {
@@ -116,6 +125,10 @@ impl Collector {
                         break;
                     }
                 }
+            }
+            if is_mine {
+                self.totals.datagrams += 1;
+                self.totals.bytes += datagram.len() as u64;
             }
         }
         let mut hints = std::mem::take(&mut self.hints);
@@ -163,8 +176,9 @@ impl Collector {
             totals: std::mem::take(&mut self.totals),
             exporters: self.exporters.end_interval(),
             events: std::mem::take(&mut self.events.kept),
-            clocks: self.clocks(),
-            ..results::network(&mut self.network)
+            clocks: self.clocks(now),
+            minima: self.network.minima(now),
+            ..results::network(&mut self.network, now)
         };
         if self.network.is_crowded() {
             self.network.clear();
@@ -173,19 +187,32 @@ impl Collector {
         interval
     }
 
-    fn clocks(&self) -> Vec<clock::ClockOffset> {
+    fn clocks(&self, now: u64) -> Vec<clock::ClockOffset> {
         match self.config.clocks {
-            Clocks::Estimated => clock::estimate(&self.network.minima()),
-            Clocks::Trusted => Vec::new(),
+            Clocks::Estimated => clock::estimate(&self.network.minima(now)),
+            Clocks::Trusted | Clocks::Given => Vec::new(),
         }
     }
 
     fn compare_clocks(&mut self, now: u64) {
         self.clocks_compared = now;
         if self.config.clocks == Clocks::Estimated {
-            let offsets = self.clocks();
-            self.network.correct(&offsets);
+            let minima = self.network.minima(now);
+            self.correct(&clock::estimate(&minima), &minima);
         }
+    }
+
+    /// Takes offsets of clocks that were estimated from the [`Interval::minima`] of several
+    /// collectors, where [`Config::clocks`] is [`Clocks::Given`].
+    pub fn set_clocks(&mut self, minima: &[clock::LinkMinimum]) {
+        if self.config.clocks == Clocks::Given {
+            self.correct(&clock::estimate(minima), minima);
+        }
+    }
+
+    fn correct(&mut self, offsets: &[clock::ClockOffset], minima: &[clock::LinkMinimum]) {
+        let discarded = self.network.correct(offsets, minima);
+        self.totals.unused[Unused::OffsetUnknown as usize] += discarded;
     }
 
     fn take_hops(&mut self, now: u64, report: &Report<'_>, hops: &[Hop], hint: Option<FlowAt>) {
@@ -247,8 +274,13 @@ impl Collector {
         let (at, evicted) = self.flows.find_or_add(key, hint, now);
         if let Some(mut evicted) = evicted {
             self.totals.flows_evicted += 1;
-            if evicted.is_changed && self.evicted.len() < self.config.max_events {
+            if !evicted.is_changed {
+                return at;
+            }
+            if self.evicted.len() < self.config.max_events {
                 self.evicted.push(results::flow(&mut evicted, &self.network));
+            } else {
+                self.totals.unused(Unused::EvictedFlow);
             }
         }
         at

@@ -1,6 +1,9 @@
 //! What a collector is configured by.
 
 use crate::watch::Limits;
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
+use weir_int::FlowKey;
 use weir_int::report::Decoder;
 
 /// Whether clocks of nodes are taken as equal.
@@ -12,6 +15,8 @@ pub enum Clocks {
     Estimated,
     /// All clocks are taken as equal.
     Trusted,
+    /// As estimated, but by others: [`Collector::set_clocks`](crate::Collector::set_clocks).
+    Given,
 }
 
 /// Limits of watched quantities; `None`: it is not watched.
@@ -29,14 +34,43 @@ pub struct Watched {
     pub keepalive: Option<u64>,
 }
 
+/// The flows of one of several collectors.
+#[derive(Debug, Clone)]
+pub struct Share {
+    pub(crate) index: usize,
+    pub(crate) count: usize,
+    pub(crate) hasher: RandomState,
+}
+
+impl Share {
+    /// The shares of a number of collectors (at most 64).
+    #[must_use]
+    pub fn of(count: usize) -> Vec<Share> {
+        let hasher = RandomState::default();
+        let count = count.clamp(1, u64::BITS as usize);
+        let share = |index| Share {
+            index,
+            count,
+            hasher: hasher.clone(),
+        };
+        (0..count).map(share).collect()
+    }
+
+    /// The index of the collector that a flow belongs to; reports without one belong to the first.
+    pub(crate) fn owner(&self, flow: Option<FlowKey>) -> usize {
+        let hash = flow.map_or(0, |flow| self.hasher.hash_one(flow));
+        (hash % self.count as u64) as usize
+    }
+}
+
 /// Configuration of a [`Collector`](crate::Collector).
 #[derive(Debug, Clone)]
 pub struct Config {
     /// How datagrams are read.
     pub decoder: Decoder,
-    /// Whether sequence numbers of exporters are followed; not by collectors that each get a part
-    /// of the datagrams from a [`Reception`](crate::Reception), which does.
-    pub follows_sequences: bool,
+    /// Its share, if there are several collectors behind a [`Reception`](crate::Reception), which
+    /// then follows the sequence numbers of exporters.
+    pub share: Option<Share>,
     /// INT domain whose sources number the packets of each flow: domain-specific instruction 0
     /// (0x8000), 4 bytes at the begin of the metadata that sources alone add (`int_md` does). Every
     /// numbered packet must be reported: numbers that are missing count as lost packets.
@@ -68,7 +102,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             decoder: Decoder::default(),
-            follows_sequences: true,
+            share: None,
             sequence_domain: None,
             clocks: Clocks::default(),
             timestamp_ns: 1,

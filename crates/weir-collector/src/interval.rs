@@ -1,6 +1,6 @@
 //! What an interval brought: results that merge, whatever the parts they come from.
 
-use crate::clock::ClockOffset;
+use crate::clock::{ClockOffset, LinkMinimum};
 use crate::event::Event;
 use crate::histogram::Histogram;
 use crate::path::{LinkKey, Path, PortKey};
@@ -41,11 +41,15 @@ pub enum Unused {
     NegativeLatency,
     /// Timestamps of first and last hop have different widths.
     TimestampWidths,
+    /// A latency was computed before the offset between the clocks was known, and is discarded.
+    OffsetUnknown,
+    /// The results of a flow that was evicted: there were too many in this interval.
+    EvictedFlow,
 }
 
 impl Unused {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Unused; 8] = [
+    pub const ALL: [Unused; 10] = [
         Unused::NoFlow,
         Unused::NoHops,
         Unused::TruncatedStack,
@@ -54,6 +58,8 @@ impl Unused {
         Unused::ExportersFull,
         Unused::NegativeLatency,
         Unused::TimestampWidths,
+        Unused::OffsetUnknown,
+        Unused::EvictedFlow,
     ];
 
     /// A name for metrics.
@@ -68,6 +74,8 @@ impl Unused {
             Unused::ExportersFull => "exporters_full",
             Unused::NegativeLatency => "negative_latency",
             Unused::TimestampWidths => "timestamp_widths",
+            Unused::OffsetUnknown => "offset_unknown",
+            Unused::EvictedFlow => "evicted_flow",
         }
     }
 }
@@ -197,6 +205,8 @@ pub struct Interval {
     pub exporters: BTreeMap<ExporterKey, SequenceCounts>,
     /// Clocks that could be compared.
     pub clocks: Vec<ClockOffset>,
+    /// What they were compared by.
+    pub minima: Vec<LinkMinimum>,
     /// Events, oldest first.
     pub events: Vec<Event>,
 }
@@ -241,6 +251,7 @@ impl Interval {
             }
         }
         self.clocks.sort_by_key(|clock| clock.node);
+        self.minima.extend(other.minima);
         self.events.extend(other.events);
         self.events.sort_by_key(|event| event.time);
     }

@@ -54,7 +54,7 @@ mod watch;
 
 pub use clock::{ClockOffset, LinkMinimum, estimate as estimate_clocks};
 pub use collector::Collector;
-pub use config::{Clocks, Config, Watched};
+pub use config::{Clocks, Config, Share, Watched};
 pub use event::{Event, Quantity, Subject, What};
 pub use histogram::{Histogram, HistogramError};
 pub use interval::{ExporterKey, FlowSummary, Interval, LinkSummary, PathSummary, PortSummary, Totals, Unused};

@@ -144,6 +144,9 @@ impl Collector {
         };
         for (hop, port) in hops.iter().zip(&state.ports) {
             let latency = hop_latency(hop, self.config.timestamp_ns, self.config.latency_ns);
+            if latency.is_none() && hop.ingress_timestamp.is_some() && hop.egress_timestamp.is_some() {
+                self.totals.unused(Unused::NegativeLatency);
+            }
             if let Some(port) = self.network.ports.get_mut(*port) {
                 watcher.port(port, hop, latency, flow);
             }

@@ -1,6 +1,6 @@
 //! Ports, queues, links and paths with what was measured of them.
 
-use crate::clock::{ClockOffset, LinkMinimum};
+use crate::clock::{self, ClockOffset, LinkMinimum};
 use crate::histogram::Histogram;
 use crate::path::{LinkKey, Path, PathHop, PortKey};
 use crate::running::Running;
@@ -138,8 +138,10 @@ pub(crate) struct LinkState {
     pub key: LinkKey,
     /// Latency, clock offset removed, ns.
     pub latency: Histogram,
-    /// Least difference of timestamps in this interval and the one before, ns.
+    /// Least difference of timestamps in this interval and in the last one that had any, ns.
     pub minima: [Option<i64>; 2],
+    /// When the interval with the older minimum ended, ns since the Unix epoch.
+    pub minimum_end: u64,
     pub correction: Correction,
     /// Latencies below 0, which are not in the histogram.
     pub negative: u64,
@@ -151,6 +153,7 @@ impl LinkState {
             key,
             latency: Histogram::new(),
             minima: [None; 2],
+            minimum_end: 0,
             correction: Correction::default(),
             negative: 0,
         }
@@ -186,6 +189,13 @@ pub(crate) struct PathState {
     pub negative: u64,
     /// Latencies include the links: they are differences of timestamps, not sums over hops.
     pub has_links: bool,
+}
+
+/// An offset and its uncertainty; none where clocks may well be equal.
+fn significant(offset: i128, uncertainty: u128) -> (i64, u64) {
+    let known = i64::try_from(offset).ok().zip(u64::try_from(uncertainty).ok());
+    let known = known.filter(|(offset, uncertainty)| offset.unsigned_abs() > *uncertainty);
+    known.unwrap_or((0, 0))
 }
 
 /// All of them.
@@ -225,8 +235,11 @@ impl Network {
         self.paths.find_or_add(path, || state)
     }
 
-    /// Applies offsets of clocks to links and paths.
-    pub fn correct(&mut self, offsets: &[ClockOffset]) {
+    /// Applies offsets of clocks to links and paths; how many latencies were computed without and
+    /// are discarded.
+    pub fn correct(&mut self, offsets: &[ClockOffset], minima: &[LinkMinimum]) -> u64 {
+        let mut discarded = 0;
+        let over_links = clock::over_links(minima);
         let by_node: HashMap<u32, &ClockOffset, RandomState> =
             offsets.iter().map(|offset| (offset.node, offset)).collect();
         let between = |from: Option<u32>, to: Option<u32>| -> (i64, u64) {
@@ -240,8 +253,13 @@ impl Network {
             known.unwrap_or((0, 0))
         };
         for link in &mut self.links.list {
-            let (offset, uncertainty) = between(link.key.from.node, link.key.to.node);
+            let nodes = link.key.from.node.zip(link.key.to.node);
+            let direct = nodes.and_then(|nodes| over_links.get(&nodes));
+            // The link's own traffic tells more than that of others.
+            let direct = direct.map(|&(offset, uncertainty)| significant(offset, uncertainty));
+            let (offset, uncertainty) = direct.unwrap_or_else(|| between(link.key.from.node, link.key.to.node));
             if link.correction.update(offset, uncertainty) {
+                discarded += link.latency.count();
                 link.latency = Histogram::new();
                 link.negative = 0;
             }
@@ -250,10 +268,12 @@ impl Network {
             let ends = (path.path.0.first(), path.path.0.last());
             let (offset, uncertainty) = between(ends.0.and_then(|h| h.node), ends.1.and_then(|h| h.node));
             if path.correction.update(offset, uncertainty) {
+                discarded += path.latency.count();
                 path.latency = Histogram::new();
                 path.negative = 0;
             }
         }
+        discarded
     }
 
     /// Forgets all of them.
@@ -263,13 +283,17 @@ impl Network {
         self.paths.clear();
     }
 
-    /// The least differences of timestamps over links between nodes that are known.
-    pub fn minima(&self) -> Vec<LinkMinimum> {
+    /// The least differences of timestamps over links between nodes that are known, at a time.
+    pub fn minima(&self, now: u64) -> Vec<LinkMinimum> {
         let minimum = |link: &LinkState| {
             Some(LinkMinimum {
                 from: link.key.from.node?,
                 to: link.key.to.node?,
                 nanoseconds: link.minimum()?,
+                age: match link.minima[0] {
+                    Some(_) => 0,
+                    None => now.saturating_sub(link.minimum_end),
+                },
             })
         };
         self.links.list.iter().filter_map(minimum).collect()

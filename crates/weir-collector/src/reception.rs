@@ -1,52 +1,57 @@
 //! Sharing of datagrams among collectors.
 
-use crate::config::Config;
+use crate::config::{Config, Share};
 use crate::event::Events;
 use crate::exporters::Exporters;
 use crate::interval::{Interval, Totals, Unused};
-use foldhash::fast::RandomState;
-use std::hash::BuildHasher;
 use std::net::IpAddr;
 use weir_int::report::Decoder;
 
-/// Stands before several collectors: follows the sequence numbers of exporters, which count over
-/// all datagrams, and says which collector a datagram is for. That is decided by the flow of its
-/// first report, so that mostly each flow is known to one collector.
+/// Stands before several collectors: follows the sequence numbers of exporters, which count over all
+/// datagrams, and says which collectors a datagram is for. Each flow belongs to one of them.
 #[derive(Debug)]
 pub struct Reception {
     decoder: Decoder,
+    share: Share,
     exporters: Exporters,
     events: Events,
     totals: Totals,
-    hasher: RandomState,
 }
 
 impl Reception {
-    /// For collectors of this configuration.
+    /// For collectors of this configuration, with these shares of the flows.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, share: Share) -> Self {
         Reception {
             decoder: config.decoder.clone(),
+            share,
             exporters: Exporters::new(config.max_exporters),
             events: Events {
                 most: config.max_events,
                 ..Events::default()
             },
             totals: Totals::default(),
-            hasher: RandomState::default(),
         }
     }
 
-    /// Looks at a datagram; the number (below `collectors`) of the collector that it is for.
-    pub fn take(&mut self, now: u64, exporter: IpAddr, datagram: &[u8], collectors: usize) -> usize {
-        let Some(Ok(report)) = self.decoder.decode(datagram).next() else {
-            return 0;
-        };
-        if !self.exporters.take(now, exporter, &report, &mut self.events) {
-            self.totals.unused(Unused::ExportersFull);
+    /// Looks at a datagram; a bit for each collector that has a report in it, the first one's being
+    /// the least significant.
+    pub fn take(&mut self, now: u64, exporter: IpAddr, datagram: &[u8]) -> u64 {
+        let mut collectors = 0;
+        let mut is_first = true;
+        for report in self.decoder.decode(datagram) {
+            let Ok(report) = report else {
+                // The first collector counts what is malformed.
+                collectors |= 1;
+                is_first = false;
+                continue;
+            };
+            if std::mem::take(&mut is_first) && !self.exporters.take(now, exporter, &report, &mut self.events) {
+                self.totals.unused(Unused::ExportersFull);
+            }
+            collectors |= 1 << self.share.owner(report.flow());
         }
-        let hash = report.flow().map_or(0, |flow| self.hasher.hash_one(flow));
-        (hash % collectors.max(1) as u64) as usize
+        collectors
     }
 
     /// Ends an interval: exporters and their events. The rest of it is with the collectors.

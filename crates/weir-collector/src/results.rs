@@ -37,7 +37,7 @@ pub(crate) fn flow(flow: &mut Flow, network: &Network) -> FlowSummary {
 }
 
 /// What an interval brought of ports, links and paths. The next one begins.
-pub(crate) fn network(network: &mut Network) -> Interval {
+pub(crate) fn network(network: &mut Network, now: u64) -> Interval {
     let mut interval = Interval::default();
     for port in &mut network.ports.list {
         let summary = port_summary(port);
@@ -51,7 +51,10 @@ pub(crate) fn network(network: &mut Network) -> Interval {
             clock_offset: link.correction.offset,
             negative: take(&mut link.negative),
         };
-        link.minima = [None, link.minima[0]];
+        if link.minima[0].is_some() {
+            link.minima = [None, link.minima[0]];
+            link.minimum_end = now;
+        }
         if summary.negative > 0 || !summary.latency.is_empty() {
             interval.links.insert(link.key, summary);
         }

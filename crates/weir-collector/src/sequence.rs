@@ -5,8 +5,8 @@ const WINDOW: u64 = 1024;
 /// Numbers in a word of the window.
 const WORD: u64 = u64::BITS as u64;
 
-/// A jump of this many numbers or more, in either direction, is a restart of the sender.
-const RESTART: u64 = 1 << 16;
+/// This many old numbers, each a little higher than the one before, are a restart of the sender.
+const RESTART: u32 = 3;
 
 /// What a sequence number says about its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct SequenceCounts {
     pub lost: i64,
     /// Messages that came behind one with a higher number.
     pub reordered: u64,
-    /// Messages that came twice.
+    /// Messages that came twice, or before the first number that is known.
     pub duplicates: u64,
     /// Restarts of the sender.
     pub restarts: u64,
@@ -75,6 +75,8 @@ pub struct Sequence {
     highest: Option<u64>,
     /// A bit for each of the last [`WINDOW`] numbers: it has come. Bit `n % WINDOW` is that of `n`.
     window: [u64; (WINDOW / WORD) as usize],
+    /// The last number older than the window, and how many came in order up to it.
+    old: Option<(u64, u32)>,
     counts: SequenceCounts,
 }
 
@@ -86,6 +88,7 @@ impl Sequence {
             mask: u64::MAX >> (u64::BITS - bits.clamp(1, u64::BITS)),
             highest: None,
             window: [0; (WINDOW / WORD) as usize],
+            old: None,
             counts: SequenceCounts::default(),
         }
     }
@@ -105,11 +108,6 @@ impl Sequence {
         // The distance modulo the width, as a signed number.
         let ahead = number.wrapping_sub(highest) & self.mask;
         let behind = highest.wrapping_sub(number) & self.mask;
-        let restart = RESTART.min(self.mask / 4 + 1);
-        if ahead.min(behind) >= restart {
-            self.counts.restarts += 1;
-            return self.begin(number, Arrival::Restart);
-        }
         if ahead != 0 && ahead <= behind {
             self.advance(highest, ahead)
         } else {
@@ -121,6 +119,7 @@ impl Sequence {
         // Space below, so that numbers behind the first one do not wrap below 0.
         let number = number | ((1 << (u64::BITS - 1)) & !self.mask);
         self.highest = Some(number);
+        self.old = None;
         // Numbers before the first one count as having come: nothing says that they were sent.
         self.window = [u64::MAX; (WINDOW / WORD) as usize];
         self.counts.received += 1;
@@ -146,7 +145,10 @@ impl Sequence {
 
     fn look_back(&mut self, highest: u64, behind: u64) -> Arrival {
         let number = highest.wrapping_sub(behind);
-        if behind >= WINDOW || self.has(number) {
+        if behind >= WINDOW {
+            return self.look_far_back(number);
+        }
+        if self.has(number) {
             self.counts.duplicates += 1;
             return Arrival::Duplicate;
         }
@@ -155,6 +157,24 @@ impl Sequence {
         self.counts.reordered += 1;
         self.counts.lost -= 1;
         Arrival::Late
+    }
+
+    /// An old number is a duplicate, unless several come in order.
+    fn look_far_back(&mut self, number: u64) -> Arrival {
+        let follows = |last: u64| (1..WINDOW).contains(&(number.wrapping_sub(last) & self.mask));
+        let run = match self.old {
+            Some((last, run)) if follows(last) => run + 1,
+            Some(_) | None => 1,
+        };
+        self.old = Some((number, run));
+        if run < RESTART {
+            self.counts.duplicates += 1;
+            return Arrival::Duplicate;
+        }
+        self.counts.duplicates -= u64::from(RESTART - 1);
+        self.counts.received += u64::from(RESTART - 1);
+        self.counts.restarts += 1;
+        self.begin(number & self.mask, Arrival::Restart)
     }
 
     fn place(number: u64) -> (usize, u64) {
@@ -217,12 +237,24 @@ mod tests {
     }
 
     #[test]
-    fn a_far_jump_is_a_restart_and_loses_nothing() {
-        let mut sequence = Sequence::new(32);
-        sequence.arrive(1_000_000);
-        assert_eq!(sequence.arrive(1), Arrival::Restart);
-        assert_eq!(sequence.arrive(2), Arrival::InOrder);
-        assert_eq!((sequence.counts().lost, sequence.counts().restarts), (0, 1));
+    fn old_numbers_in_order_are_a_restart() {
+        let mut sequence = Sequence::new(22);
+        (0..40_000).for_each(|n| {
+            sequence.arrive(n);
+        });
+        assert_eq!([0, 1].map(|n| sequence.arrive(n)), [Arrival::Duplicate; 2]);
+        assert_eq!(sequence.arrive(2), Arrival::Restart);
+        assert_eq!(sequence.arrive(5), Arrival::AfterGap { missing: 2 });
+        let counts = sequence.counts();
+        assert_eq!((counts.received, counts.lost, counts.restarts), (40_004, 2, 1));
+    }
+
+    #[test]
+    fn a_long_outage_is_loss() {
+        let mut sequence = Sequence::new(22);
+        sequence.arrive(10);
+        assert_eq!(sequence.arrive(70_011), Arrival::AfterGap { missing: 70_000 });
+        assert_eq!((sequence.counts().lost, sequence.counts().restarts), (70_000, 0));
     }
 
     #[test]

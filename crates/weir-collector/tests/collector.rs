@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use weir_collector::synthetic::{DOMAIN, DSCP, Packet, hop};
 use weir_collector::{
-    Collector, Config, FlowSummary, Interval, Limits, LinkKey, Path, PortKey, Reception, Subject, Unused, Watched, What,
+    Clocks, Collector, Config, FlowSummary, Interval, Limits, LinkKey, Path, PortKey, Reception, Share, Subject,
+    Unused, Watched, What, estimate_clocks,
 };
 use weir_int::packet::{Detection, DscpMatch};
 use weir_int::report::Decoder;
@@ -299,19 +300,27 @@ fn parts_by_flow_merge_to_the_whole() {
     const PARTS: usize = 3;
     let paths: [&[u32]; 3] = [&[1, 2, 3], &[1, 4, 3], &[3, 2, 1]];
     let mut whole = Collector::new(config());
-    let of_part = Config {
-        follows_sequences: false,
-        ..config()
+    let shares = Share::of(PARTS);
+    let mut reception = Reception::new(&config(), shares[0].clone());
+    let part = |share: Share| {
+        Collector::new(Config {
+            share: Some(share),
+            clocks: Clocks::Given,
+            ..config()
+        })
     };
-    let mut reception = Reception::new(&of_part);
-    let mut parts: Vec<Collector> = (0..PARTS).map(|_| Collector::new(of_part.clone())).collect();
+    let mut parts: Vec<Collector> = shares.into_iter().map(part).collect();
     for n in (0..3000_u32).filter(|n| n % 50 != 7) {
         let key = n * 7919 % 40;
         let packet = packet(key, paths[key as usize % 3], 1_000_000 + u64::from(n) * 13, false);
         let report = packet.sink_report(n);
         whole.take(n.into(), SINK, &report);
-        let part = reception.take(n.into(), SINK, &report, PARTS);
-        parts[part].take(n.into(), SINK, &report);
+        let owners = reception.take(n.into(), SINK, &report);
+        for (at, part) in parts.iter_mut().enumerate() {
+            if owners >> at & 1 == 1 {
+                part.take(n.into(), SINK, &report);
+            }
+        }
     }
     let (whole, whole_flows) = end(&mut whole, 5000);
     let mut merged = reception.end_interval(0, 5000);
@@ -331,6 +340,7 @@ fn parts_by_flow_merge_to_the_whole() {
     assert_eq!(merged.exporters, whole.exporters);
     assert_eq!(merged.events, whole.events);
     assert_eq!(merged.totals, whole.totals);
+    assert_eq!(estimate_clocks(&merged.minima), whole.clocks);
 }
 
 #[test]

@@ -44,6 +44,11 @@ use std::time::Duration;
 /// How long one process waits for another one's lock on the file.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// Bytes of the longest text or BLOB in a query.
+const LONGEST_VALUE: i32 = 16 << 20;
+/// Bytes of the longest pattern of `LIKE`.
+const LONGEST_PATTERN: i32 = 256;
+
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -86,18 +91,28 @@ impl Store {
         regular(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let connection = connect(path, flags)?;
-        let version = first_pragma(&connection, path, "user_version")?;
-        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if version == 0 && tables == 0 {
+        let is_empty = |connection: &Connection| -> Result<bool, StoreError> {
+            let version = first_pragma(connection, path, "user_version")?;
+            let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            Ok(version == 0 && tables == 0)
+        };
+        if is_empty(&connection)? {
             // With a write-ahead log queries do not wait for writes.
             connection.pragma_update(None, "journal_mode", "wal")?;
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+        }
+        // Another process may have been faster.
+        if is_empty(&connection)? {
             let sql = format!(
-                "BEGIN IMMEDIATE; PRAGMA application_id = {}; {} PRAGMA user_version = {}; COMMIT;",
+                "PRAGMA application_id = {}; {} PRAGMA user_version = {};",
                 schema::APPLICATION,
                 schema::TABLES,
                 schema::VERSION
             );
             connection.execute_batch(&sql)?;
+        }
+        if !connection.is_autocommit() {
+            connection.execute_batch("COMMIT")?;
         }
         check(&connection, path)?;
         connection.pragma_update(None, "synchronous", "normal")?;
@@ -113,6 +128,8 @@ impl Store {
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         // A query cannot reach other files.
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)?;
         check(&connection, path)?;
         Ok(Store { connection })
     }

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Instructions of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 10_000;
 
+/// Bytes of values from which on an answer is cut.
+const LARGEST: usize = 64 << 20;
+
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
@@ -64,13 +67,19 @@ impl Store {
             columns,
         };
         let mut rows = statement.query([])?;
+        let mut bytes = 0;
         while let Some(row) = rows.next()? {
-            if answer.rows.len() == most {
+            if answer.rows.len() == most || bytes > LARGEST {
                 answer.is_cut = true;
                 break;
             }
             let values = (0..answer.columns.len()).map(|at| Ok(value(row.get_ref(at)?)));
-            answer.rows.push(values.collect::<Result<_, rusqlite::Error>>()?);
+            let values = values.collect::<Result<Vec<Value>, rusqlite::Error>>()?;
+            bytes += values
+                .iter()
+                .map(|value| value.as_str().map_or(8, str::len))
+                .sum::<usize>();
+            answer.rows.push(values);
         }
         Ok(answer)
     }

@@ -94,7 +94,7 @@ fn write_network(to: &Transaction<'_>, id: i64, interval: &Interval) -> Result<(
             histogram
         ])?;
     }
-    let mut insert = to.prepare_cached("INSERT INTO ports VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+    let mut insert = to.prepare_cached("INSERT INTO ports VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
     let mut insert_queue = to.prepare_cached("INSERT INTO queues VALUES (?1, ?2, ?3, ?4)")?;
     for (key, summary) in &interval.ports {
         let PortSummary {
@@ -110,7 +110,8 @@ fn write_network(to: &Transaction<'_>, id: i64, interval: &Interval) -> Result<(
             name,
             key.node,
             key.port,
-            tx_utilisation.mean(),
+            integer(tx_utilisation.count),
+            integer(tx_utilisation.sum),
             most(tx_utilisation),
             buffer_occupancy.mean(),
             most(buffer_occupancy),

@@ -60,7 +60,7 @@ pub struct Collect {
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
     /// UDP destination ports of reports, with --interface and --capture; all if not given
-    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    #[arg(long, value_name = "PORT", value_delimiter = ',', conflicts_with = "listen")]
     pub report_port: Vec<u16>,
     /// File of the results (SQLite); an existing one is continued
     #[arg(short = 'o', value_name = "FILE")]
@@ -75,7 +75,7 @@ pub struct Collect {
     /// Length of an interval
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub interval: Duration,
-    /// Delete results that are older
+    /// Delete results older than this
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub retention: Option<Duration>,
     /// Stop after this time
@@ -85,7 +85,7 @@ pub struct Collect {
     pub format: Format,
     #[command(flatten)]
     pub limits: WatchLimits,
-    /// Whether clocks of nodes are compared, or taken as equal
+    /// Estimate clock offsets between nodes, or trust clocks to be synchronised
     #[arg(long, value_enum, default_value_t = ClockChoice::Estimated)]
     pub clocks: ClockChoice,
     /// The most flows at a time
@@ -137,10 +137,11 @@ pub struct Format {
 /// Limits of watched quantities.
 #[derive(Args)]
 pub struct WatchLimits {
-    /// Event if a flow's end-to-end latency reaches this, and when it is back at FALL
+    /// Event if a flow's end-to-end latency reaches this, and when it falls to FALL (80 % of it if
+    /// not given)
     #[arg(long, value_name = "TIME[:FALL]", value_parser = time_limits)]
     pub flow_limit: Option<Limits>,
-    /// The same of the latency of a hop
+    /// Event if a hop's latency reaches this, and when it falls to FALL
     #[arg(long, value_name = "TIME[:FALL]", value_parser = time_limits)]
     pub hop_limit: Option<Limits>,
     /// The same of the occupancy of a queue, in the node's unit
@@ -152,7 +153,7 @@ pub struct WatchLimits {
     /// Event if a watched quantity changes by this share of its limit, in percent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub delta: Option<u8>,
-    /// Event if a watched quantity has had none for this time
+    /// Repeat the value of a watched quantity after this time without an event
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub keepalive: Option<Duration>,
 }
@@ -255,7 +256,7 @@ pub struct Show {
     /// File of results
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Only the last part of the results
+    /// Only results of the last TIME
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Duration>,
     /// Column by which rows are sorted, largest first
@@ -279,7 +280,7 @@ pub struct Report {
     /// Where the page is written
     #[arg(short = 'o', value_name = "FILE.html", default_value = "report.html")]
     pub output: PathBuf,
-    /// Only the last part of the results
+    /// Only results of the last TIME
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Duration>,
 }
@@ -319,7 +320,7 @@ pub struct Bench {
     /// Flows, in a random order
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub flows: u32,
-    /// Different reports
+    /// Distinct reports in memory
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1000..=10_000_000))]
     pub reports: u32,
     /// Also over UDP on loopback

@@ -33,6 +33,9 @@ const WAIT: Duration = Duration::from_millis(100);
 pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
+        // A second one ends the process, whatever it waits for.
+        signal_hook::flag::register_conditional_shutdown(signal, NO.into(), Arc::clone(&stop))
+            .context("cannot listen for signals")?;
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
     }
     let source = Source::open(arguments, messages)?;
@@ -100,7 +103,7 @@ fn watched(limits: &WatchLimits) -> Watched {
         let add = |found: Limits| Limits {
             delta: limits
                 .delta
-                .map(|percent| (found.rise / 100 * u64::from(percent)).max(1)),
+                .map(|percent| ((u128::from(found.rise) * u128::from(percent) / 100) as u64).max(1)),
             ..found
         };
         limits_of.map(add)
@@ -136,18 +139,25 @@ impl Run {
     /// Datagrams that the kernel dropped.
     fn until_end(&mut self, mut source: Source, longest: Option<Duration>, stop: &AtomicBool) -> Result<u64> {
         let end = longest.map(|time| Instant::now() + time);
-        let mut latest = 0;
+        let (mut latest, mut failed) = (0, None);
         loop {
             let is_over = end.is_some_and(|end| Instant::now() >= end);
             if is_over || stop.load(Ordering::Relaxed) {
                 break;
             }
-            let taken = source.take(WAIT, |now, datagrams| {
+            let taken = match source.take(WAIT, |now, datagrams| {
                 latest = now;
                 self.tick(now)?;
                 self.raw.write(now, datagrams)?;
                 self.analysis.take(now, datagrams)
-            })?;
+            }) {
+                Ok(taken) => taken,
+                // What came before is kept.
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            };
             match taken {
                 Taken::Some => {}
                 Taken::Nothing(now) => {
@@ -161,13 +171,19 @@ impl Run {
         if self.start.is_some() {
             self.end_interval(latest)?;
         }
+        if let Some(error) = failed {
+            self.writer.finish()?;
+            return Err(error);
+        }
         Ok(kernel)
     }
 
     /// Ends the interval if its time is over.
     fn tick(&mut self, now: u64) -> Result<()> {
         let start = *self.start.get_or_insert(now);
-        if now.saturating_sub(start) >= self.interval {
+        // A clock that was set back begins a new interval.
+        let is_back = start.saturating_sub(now) >= self.interval;
+        if now.saturating_sub(start) >= self.interval || is_back {
             self.end_interval(now)?;
         }
         Ok(())
@@ -216,9 +232,12 @@ fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages
             map.iter().map(|(name, count)| format!("; {count} {name}")).collect()
         };
         messages.line(format!(
-            "{} reports in {} datagrams; {lost} lost on the way, {kernel} dropped by the kernel, {malformed} malformed{}{}",
+            "{} reports in {} datagrams; {lost} lost on the way, {kernel} dropped by the kernel, {malformed} malformed, \
+             {} flows evicted, {} events left out{}{}",
             totals.reports,
             totals.datagrams,
+            totals.flows_evicted,
+            totals.events_left_out,
             list(&reasons),
             list(&unused)
         ));

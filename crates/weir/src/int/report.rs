@@ -8,7 +8,8 @@ pub use page::STYLE;
 use super::arguments::Report;
 use super::show;
 use crate::output::Messages;
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,8 +20,22 @@ pub fn report(arguments: &Report, messages: &Messages) -> Result<u8> {
     Ok(0)
 }
 
+/// Refuses to overwrite a file of results, or any other SQLite file.
+fn refuse_results(output: &Path) -> Result<()> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut start = [0; MAGIC.len()];
+    let read = std::fs::File::open(output).and_then(|mut file| file.read_exact(&mut start));
+    ensure!(
+        read.is_err() || start != MAGIC,
+        "{} is an SQLite file: name another one for the page",
+        output.display()
+    );
+    Ok(())
+}
+
 /// Writes the page of a file of results; what was found.
 pub fn write(results: &Path, output: &Path, since: Option<Duration>) -> Result<Vec<String>> {
+    refuse_results(output)?;
     let mut store = show::open(results)?;
     let page = page::Page::read(&mut store, since)?;
     weir_files::write(output, page.html().as_bytes())?;

@@ -30,7 +30,7 @@ impl View {
         match self {
             View::Flows => (
                 "SELECT flow, path, reports, latency_sum * 1.0 / latency_count AS mean_ns, latency_min AS least,
-                    latency_max AS most, jitter AS jitter_ns, dropped, lost, reordered, path_changes
+                    latency_max AS most, iif(latency_count > 0, jitter, NULL) AS jitter_ns, dropped, lost, reordered, path_changes
                  FROM flows WHERE last_seen > {since}"
                     .to_owned(),
                 "reports",
@@ -46,7 +46,7 @@ impl View {
             View::Ports => (
                 merged(
                     &format!(
-                        "{LATENCY}, avg(tx_utilisation_mean) AS utilisation, max(tx_utilisation_max) AS utilisation_most"
+                        "{LATENCY}, sum(tx_utilisation_sum) * 1.0 / sum(tx_utilisation_count) AS utilisation, max(tx_utilisation_max) AS utilisation_most"
                     ),
                     "ports",
                     "port",
@@ -59,7 +59,7 @@ impl View {
             }
             View::Links => (
                 merged(
-                    &format!("{LATENCY}, avg(clock_offset) AS clock_offset, sum(negative) AS negative"),
+                    &format!("{LATENCY}, (SELECT l.clock_offset FROM links l WHERE l.link = links.link ORDER BY l.interval DESC LIMIT 1) AS clock_offset, sum(negative) AS negative"),
                     "links",
                     "link",
                 ),

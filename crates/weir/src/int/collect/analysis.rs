@@ -2,8 +2,11 @@
 
 use anyhow::{Context, Result, anyhow};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use weir_collector::{Collector, Config, FlowSummary, Interval, Reception};
+use weir_collector::{
+    Clocks, Collector, Config, FlowSummary, Interval, LinkMinimum, Reception, Share, estimate_clocks,
+};
 
 /// Batches that wait for a thread; when there are more, datagrams stay with the kernel.
 const QUEUE: usize = 256;
@@ -26,6 +29,8 @@ pub struct Several {
     /// What is not sent yet, for each thread.
     pending: Vec<Datagrams>,
     results: Receiver<(Interval, Vec<FlowSummary>)>,
+    /// Whether offsets of clocks are estimated.
+    estimates: bool,
     start: u64,
 }
 
@@ -40,6 +45,8 @@ struct Datagrams {
 enum Work {
     Datagrams(u64, Datagrams),
     End(u64),
+    /// What all threads know of differences of timestamps.
+    Clocks(Arc<Vec<LinkMinimum>>),
 }
 
 impl Analysis {
@@ -48,21 +55,30 @@ impl Analysis {
         if threads <= 1 {
             return Ok(Analysis::One(Box::new(Collector::new(config))));
         }
-        let reception = Reception::new(&config);
+        let shares = Share::of(threads);
+        let reception = shares.first().map(|share| Reception::new(&config, share.clone()));
+        let reception = reception.context("no threads")?;
+        let estimates = config.clocks == Clocks::Estimated;
         let config = Config {
-            follows_sequences: false,
+            clocks: if estimates { Clocks::Given } else { config.clocks },
             max_flows: config.max_flows.div_ceil(threads),
             ..config
         };
         let (sender, results) = channel();
-        let threads: Vec<_> = (0..threads)
-            .map(|at| start_thread(at, config.clone(), sender.clone()))
-            .collect::<Result<_>>()?;
+        let start = |(at, share)| {
+            let config = Config {
+                share: Some(share),
+                ..config.clone()
+            };
+            start_thread(at, config, sender.clone())
+        };
+        let threads: Vec<_> = shares.into_iter().enumerate().map(start).collect::<Result<_>>()?;
         Ok(Analysis::Several(Box::new(Several {
             reception,
             pending: threads.iter().map(|_| Datagrams::default()).collect(),
             threads,
             results,
+            estimates,
             start: 0,
         })))
     }
@@ -98,6 +114,7 @@ fn start_thread(at: usize, config: Config, results: Sender<(Interval, Vec<FlowSu
         while let Ok(work) = work.recv() {
             match work {
                 Work::Datagrams(now, datagrams) => collector.take_batch(now, &datagrams.list()),
+                Work::Clocks(minima) => collector.set_clocks(&minima),
                 Work::End(now) => {
                     let mut flows = Vec::new();
                     let interval = collector.end_interval(now, |flow| flows.push(flow));
@@ -135,9 +152,11 @@ impl Datagrams {
 impl Several {
     fn take(&mut self, now: u64, datagrams: &[(IpAddr, &[u8])]) -> Result<()> {
         for (from, datagram) in datagrams {
-            let at = self.reception.take(now, *from, datagram, self.threads.len());
-            if let Some(pending) = self.pending.get_mut(at) {
-                pending.push(*from, datagram);
+            let owners = self.reception.take(now, *from, datagram);
+            for (at, pending) in self.pending.iter_mut().enumerate() {
+                if owners >> at & 1 == 1 {
+                    pending.push(*from, datagram);
+                }
             }
         }
         for at in 0..self.threads.len() {
@@ -167,6 +186,14 @@ impl Several {
             let (interval, of_thread) = self.results.recv().context("a collector's thread has ended")?;
             all.merge(interval);
             flows.extend(of_thread);
+        }
+        if self.estimates {
+            all.clocks = estimate_clocks(&all.minima);
+            let minima = Arc::new(std::mem::take(&mut all.minima));
+            for thread in &self.threads {
+                let sent = thread.send(Work::Clocks(Arc::clone(&minima)));
+                sent.map_err(|_| anyhow!("a collector's thread has ended"))?;
+            }
         }
         Ok((all, flows))
     }

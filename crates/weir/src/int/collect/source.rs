@@ -2,13 +2,13 @@
 
 use crate::int::arguments::Collect;
 use crate::output::Messages;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::BufReader;
 use std::net::IpAddr;
 use std::time::Duration;
 use weir_int::packet::{Detection, PacketView};
-use weir_io::pcap::PcapReader;
+use weir_io::pcap::{Packet, PcapReader};
 use weir_io::{Batch, Device, UdpReceiver, now_ns};
 
 /// Frames of an interface that are taken at a time, and packets of a capture.
@@ -17,8 +17,12 @@ const BATCH: usize = 64;
 /// Protocol number of UDP.
 const UDP: u8 = 17;
 
-/// Link type of captures of Ethernet.
+/// Link types of captures: Ethernet, IP without a link header (three numbers), and what `tcpdump -i
+/// any` writes, in two versions.
 const ETHERNET: u16 = 1;
+const RAW_IP: [u16; 3] = [101, 228, 229];
+const LINUX_COOKED: u16 = 113;
+const LINUX_COOKED_2: u16 = 276;
 
 /// Where reports come from.
 pub enum Source {
@@ -27,7 +31,7 @@ pub enum Source {
     /// Frames of a device.
     Device(Box<dyn Device>, Batch, ReportPorts),
     /// A capture.
-    Capture(Box<PcapReader<BufReader<File>>>, ReportPorts),
+    Capture(Box<PcapReader<BufReader<File>>>, ReportPorts, String),
 }
 
 /// What was taken.
@@ -46,7 +50,29 @@ pub struct ReportPorts(Vec<u16>);
 impl ReportPorts {
     /// The address that a frame with reports comes from, and its payload.
     fn reports<'a>(&self, frame: &'a [u8]) -> Option<(IpAddr, &'a [u8])> {
-        let view = PacketView::ethernet(frame, &Detection::default());
+        self.reports_of(PacketView::ethernet(frame, &Detection::default()))
+    }
+
+    /// The same of a captured packet; an error where its link type is not known.
+    fn captured<'a>(&self, packet: &Packet<'a>) -> Result<Option<(IpAddr, &'a [u8])>> {
+        let data = packet.data;
+        let link = packet.link_type;
+        let ip = match link {
+            ETHERNET => return Ok(self.reports(data)),
+            LINUX_COOKED => data.get(16..),
+            LINUX_COOKED_2 => data.get(20..),
+            _ if RAW_IP.contains(&link) => Some(data),
+            _ => bail!("link type {link}: expected Ethernet, raw IP or Linux cooked capture"),
+        };
+        let ip = ip.unwrap_or_default();
+        let view = match ip.first().map_or(0, |byte| byte >> 4) {
+            6 => PacketView::ipv6(ip, &Detection::default()),
+            _ => PacketView::ipv4(ip, &Detection::default()),
+        };
+        Ok(self.reports_of(view))
+    }
+
+    fn reports_of<'a>(&self, view: PacketView<'a>) -> Option<(IpAddr, &'a [u8])> {
         let flow = view.flow.filter(|flow| flow.protocol == UDP)?;
         let is_fragment = view.network.is_none_or(|network| network.is_later_fragment);
         let is_chosen = self.0.is_empty() || self.0.contains(&flow.destination_port);
@@ -73,7 +99,7 @@ impl Source {
         let path = arguments.capture.as_deref().context("no source of reports")?;
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let reader = PcapReader::new(BufReader::new(file)).with_context(|| path.display().to_string())?;
-        Ok(Source::Capture(Box::new(reader), ports))
+        Ok(Source::Capture(Box::new(reader), ports, path.display().to_string()))
     }
 
     /// Takes datagrams, waiting for them no longer than a time: `each` gets them with the time at
@@ -107,10 +133,9 @@ impl Source {
                 each(now_ns(), &datagrams)?;
                 Ok(Taken::Some)
             }
-            Source::Capture(reader, ports) => match reader.next_packet()? {
+            Source::Capture(reader, ports, name) => match reader.next_packet().with_context(|| name.clone())? {
                 Some(packet) => {
-                    let reports = Some(packet.data).filter(|_| packet.link_type == ETHERNET);
-                    let reports = reports.and_then(|data| ports.reports(data));
+                    let reports = ports.captured(&packet)?;
                     each(packet.time_ns, reports.as_slice())?;
                     Ok(Taken::Some)
                 }

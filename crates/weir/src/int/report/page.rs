@@ -151,6 +151,9 @@ fn findings(store: &mut Store, tables: &[(&'static str, &'static str, Rows)]) ->
         .filter_map(|row| Some((row[0].as_str()?.to_owned(), row[1].as_u64()?, row[2].as_u64()?)))
         .collect();
     found.extend(lossy_links(&flows));
+    if let Some(clocks) = named("Clocks") {
+        found.extend(clocks.rows.iter().filter_map(clock_that_differs));
+    }
     let mut count = |sql: &str, text: &dyn Fn(u64) -> String| -> Result<()> {
         let rows = store.query(sql, QueryLimits::default())?;
         let count = rows.rows.first().and_then(|row| row[0].as_u64()).unwrap_or(0);
@@ -175,6 +178,22 @@ fn findings(store: &mut Store, tables: &[(&'static str, &'static str, Rows)]) ->
         format!("{n} microbursts in queues")
     })?;
     Ok(found)
+}
+
+/// A clock whose offset exceeds its uncertainty.
+fn clock_that_differs(row: &Vec<Value>) -> Option<String> {
+    let [node, reference, offset, uncertainty] = &row[..] else {
+        return None;
+    };
+    let (offset, uncertainty) = (offset.as_i64()?, uncertainty.as_u64()?);
+    let direction = if offset < 0 { "behind" } else { "ahead of" };
+    (offset.unsigned_abs() > uncertainty).then(|| {
+        format!(
+            "the clock of node {node} is {} {direction} that of node {reference} (± {})",
+            time(offset.unsigned_abs() as f64),
+            time(uncertainty as f64)
+        )
+    })
 }
 
 /// Quantiles of the slowest things of a table.
