@@ -82,7 +82,7 @@ impl<'a> Blocks<'a> {
         };
         let own_role = |b: &Block| {
             let (of, role) = split_role(&b.role);
-            (of == pipe).then(|| role.to_owned()).unwrap_or_default()
+            if of == pipe { role.to_owned() } else { String::new() }
         };
         let is_parser = |b: &&Block| b.kind == BlockKind::Parser;
         let mut parsers = program.blocks.iter().filter(is_parser);
