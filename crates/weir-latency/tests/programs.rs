@@ -262,7 +262,7 @@ fn a_key_that_is_computed_takes_a_stage_and_a_masked_one_does_not() {
         .nodes
         .iter()
         .flat_map(|n| n.matches.iter().chain(&n.writes));
-    assert!(names.into_iter().all(|name| !name.is_empty()));
+    assert!(names.map(String::as_str).all(|name| !name.is_empty()));
 }
 
 #[test]
@@ -302,8 +302,7 @@ const PSA: &str = "#include <core.p4>\n#include <psa.p4>
 #[test]
 fn parameters_that_are_copied_back_unchanged_are_not_written() {
     let features = ingress(PSA);
-    let later = |e: &&weir_latency::features::Edge| e.kind.needs_later_stage();
-    assert!(features.dependencies.edges.iter().find(later).is_none());
+    assert!(!features.dependencies.edges.iter().any(|e| e.kind.needs_later_stage()));
     assert_eq!(stages(&features), 1);
     let forward: Operations = features.tables[1].actions[0].operations;
     assert_eq!(forward.intrinsic_writes, 3, "{forward:?}");

@@ -30,7 +30,7 @@ pub fn distinct(outputs: &[(&str, Option<&Path>)], inputs: &[Option<&Path>]) -> 
     for (at, (flag, output)) in there().enumerate() {
         let Some(own) = identity(output) else { continue };
         let is_own = |path: &&Path| identity(path).is_some_and(|other| other == own);
-        if inputs.iter().flatten().any(|input| is_own(input)) {
+        if inputs.iter().flatten().any(&is_own) {
             bail!("{flag} {}: this file is read, too", output.display());
         }
         if there().take(at).any(|(_, other)| is_own(&other)) {

@@ -384,11 +384,8 @@ impl<'a> Collector<'a> {
             if writes.is_empty() && inst.kind.call().is_none() {
                 continue;
             }
-            let computes = match &inst.kind {
-                InstKind::Assign { value, .. } => is_computed(self.program, value),
-                _ => true,
-            };
-            let number = steps.number(&reads, &writes, computes);
+            let copies = matches!(&inst.kind, InstKind::Assign { value, .. } if !is_computed(self.program, value));
+            let number = steps.number(&reads, &writes, !copies);
             let step = steps.at(number, inst.loc, (id, i));
             step.operations.add(self.program, &inst.kind);
             step.node.reads.extend(reads);
