@@ -13,8 +13,8 @@
 //! | [`routing`] | shortest paths with ECMP, loop-free alternates, differences of tables |
 //!
 //! The crate does no I/O, starts no threads and reads no clock: time is a parameter ([`Time`]).
-//! Decoders neither panic nor allocate more than their input; a [`WireError`] names the field, its
-//! offset, the value that the format requires and the value that is there.
+//! Decoders do not panic, and take memory in proportion to their input. A [`WireError`] names the
+//! field, its offset, the value that the format requires and the value that is there.
 //!
 //! An IPC process enrols with a CDAP message in an EFCP PDU of layer management:
 //!
@@ -43,7 +43,7 @@
 //! // Damage on the way is noticed by the checksum of the PCI.
 //! bytes[2] ^= 1;
 //! let error = Paper.decode(&bytes).unwrap_err();
-//! assert_eq!(error.to_string(), "EFCP checksum at byte 18: expected 48874, found 48875");
+//! assert_eq!(error.to_string(), "EFCP checksum at byte 18: expected 48571, found 48827");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -103,7 +103,7 @@ impl Enrollee {
         }
         match self.exchange.tick(now) {
             Due::Nothing => Step::default(),
-            Due::Repeat(message) => Step::send(message),
+            Due::Repeat(message) => Step::send(*message),
             Due::TimedOut => self.fail(Failure::Timeout),
         }
     }

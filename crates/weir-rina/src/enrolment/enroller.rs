@@ -35,7 +35,7 @@ enum State {
     Idle,
     /// The challenge is sent; the M_CONNECT waits for its response.
     Challenging {
-        connect: Message,
+        connect: Box<Message>,
         nonce: Nonce,
     },
     /// The enrollee is connected.
@@ -100,7 +100,7 @@ impl Enroller {
         }
         match self.exchange.tick(now) {
             Due::Nothing => Step::default(),
-            Due::Repeat(message) => Step::send(message),
+            Due::Repeat(message) => Step::send(*message),
             Due::TimedOut => self.fail(Failure::Timeout),
         }
     }
@@ -132,7 +132,7 @@ impl Enroller {
     /// the answer does not show how far an attacker has come.
     fn refuse(&mut self, message: &Message, failure: Failure) -> Step {
         let request = match &self.state {
-            State::Challenging { connect, .. } => Some(connect.clone()),
+            State::Challenging { connect, .. } => Some(Message::clone(connect)),
             State::Idle
             | State::Connected { .. }
             | State::Configuring { .. }
@@ -150,7 +150,7 @@ impl Enroller {
     fn advance(&mut self, message: &Message, addresses: &mut Addresses, now: Time) -> Result<Step, Failure> {
         match self.state.clone() {
             State::Idle if message.opcode == Opcode::Connect => self.connect(message, now),
-            State::Challenging { connect, .. } if *message == connect => Ok(Step::default()),
+            State::Challenging { connect, .. } if *message == *connect => Ok(Step::default()),
             State::Challenging { connect, nonce }
                 if message.opcode.is_response() && self.exchange.awaits() == message.opcode.request() =>
             {
@@ -215,7 +215,7 @@ impl Enroller {
                     ..Message::about(Opcode::Write, CHALLENGE.class, CHALLENGE.name, Some(value))
                 };
                 self.state = State::Challenging {
-                    connect: message.clone(),
+                    connect: Box::new(message.clone()),
                     nonce,
                 };
                 Ok(Step::send(self.exchange.request(challenge, now)))

@@ -15,7 +15,7 @@ struct Outstanding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    Repeat(Message),
+    Repeat(Box<Message>),
     TimedOut,
 }
 
@@ -118,7 +118,7 @@ impl Exchange {
                 }
                 outstanding.attempts += 1;
                 outstanding.next = now + self.retries.timeout;
-                Due::Repeat(outstanding.request.clone())
+                Due::Repeat(Box::new(outstanding.request.clone()))
             }
             Some(_) => Due::Nothing,
             None if now >= self.patience => Due::TimedOut,
