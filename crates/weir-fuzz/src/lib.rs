@@ -32,6 +32,7 @@ mod generate;
 pub mod metamorphic;
 mod mutate;
 mod oracle;
+mod rina;
 mod rng;
 mod saved;
 mod state;

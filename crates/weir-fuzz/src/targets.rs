@@ -6,6 +6,7 @@ use crate::control;
 use crate::engines;
 use crate::mutate::Mutator;
 use crate::oracle;
+use crate::rina;
 use crate::saved;
 use crate::state;
 use crate::telemetry;
@@ -62,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     Target::hostile("programs", programs),
     Target::hostile("int-reports", telemetry::run),
     Target::hostile("int-collector", collecting::run),
+    Target::hostile("rina", rina::run),
     Target {
         name: "engines",
         next: engines::made_up_input,
@@ -173,6 +175,7 @@ pub fn seeds(target: &str, folder: Option<&Path>) -> Vec<Vec<u8>> {
         "saved" => return saved::seeds(),
         "state" => return state::seeds(),
         "int-reports" | "int-collector" => return telemetry::seeds(),
+        "rina" => return rina::seeds(),
         _ => vec![weir_ir::print::print(router()).into_bytes()],
     };
     let extension = match target {

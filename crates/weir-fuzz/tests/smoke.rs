@@ -46,6 +46,11 @@ fn a_collector_of_hostile_telemetry_keeps_its_limits_and_its_counts_add_up() {
 }
 
 #[test]
+fn hostile_rina_pdus_messages_and_link_states_are_decoded_or_refused() {
+    feed("rina", 2000);
+}
+
+#[test]
 fn hostile_requests_of_p4runtime_are_answered_and_refused_ones_change_nothing() {
     feed("p4runtime", 60);
 }

@@ -141,8 +141,8 @@ fn a_ring_has_alternates_as_rfc_5286_says() {
     let routes = graph.routes(&0);
     assert_eq!(routes[&1].alternates, []);
     assert_eq!(routes[&2].next_hops, [1, 3]);
-    // In a ring of 3, the other neighbour is an alternate: 1 < 1 + 1. It is not downstream (1 < 1 is
-    // false), and reaches the destination without the primary next hop, which is the destination.
+    // In a ring of 3, the other neighbour is an alternate: 1 < 1 + 1. It is not downstream: 1 < 1
+    // is false. It reaches the destination without the primary next hop, which is the destination.
     let graph = Graph::new(&both(&[(0, 1, 1), (1, 2, 1), (2, 0, 1)]));
     let alternates = &graph.routes(&0)[&1].alternates;
     assert_eq!(alternates.len(), 1);

@@ -296,7 +296,11 @@ fn the_demo_finds_the_slow_hop_and_the_lossy_link() {
     );
     assert_eq!(count("reports"), count("packets_delivered"));
     let findings = outcome["findings"].to_string();
-    for finding in ["port 2:3: median latency", "link 1 -> 2: "] {
+    for finding in [
+        "port 2:3: median latency",
+        "link 1 -> 2: ",
+        "the clock of node 3 is 3.00 ms ahead of that of node 1",
+    ] {
         assert!(findings.contains(finding), "{findings}");
     }
     assert!(!findings.contains("link 2 -> 3"), "{findings}");
@@ -318,6 +322,10 @@ fn wrong_input_is_refused_with_what_was_expected() {
     has(&["collect", "--capture", &at("absent")], "absent");
     has(&["collect", "--listen", "127.0.0.1:0", "-o", &text], "no SQLite file");
     has(&["collect", "--listen", "127.0.0.1:0", "--dscp", "64"], "0 to 63");
+    has(
+        &["collect", "--listen", "127.0.0.1:0", "--delta", "5"],
+        "go with a limit",
+    );
     if !cfg!(feature = "parquet") {
         has(
             &["collect", "--listen", "127.0.0.1:0", "--raw", &at("raw")],
@@ -339,5 +347,6 @@ fn wrong_input_is_refused_with_what_was_expected() {
     has(&["show", "flows", &db, "--sort", "colour"], "there are flow, path");
     has(&["query", &db, "DROP TABLE flows"], "only reads");
     has(&["query", &db, "SELECT"], "incomplete input");
+    has(&["report", &db, "-o", &db], "is an SQLite file");
     assert_eq!(weir(&["report", &db, "-o", &at("empty.html")]).status.code(), Some(0));
 }

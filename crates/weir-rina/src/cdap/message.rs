@@ -129,6 +129,15 @@ impl Opcode {
         self as u8 & 1 == 1
     }
 
+    /// The request that this response answers; `None` for requests.
+    #[must_use]
+    pub fn request(self) -> Option<Self> {
+        if !self.is_response() {
+            return None;
+        }
+        Self::from_code(u64::from(self.code()) - 1)
+    }
+
     /// The response to this request; `None` for responses.
     #[must_use]
     pub fn response(self) -> Option<Self> {

@@ -109,8 +109,8 @@ impl<N: Ord + Clone> Database<N> {
         self.outboxes.keys()
     }
 
-    /// Announces a link to an enrolled neighbour, or a new cost of it. The first time, the neighbour
-    /// gets the whole database. A cost of 0 is announced as 1.
+    /// Announces a link to an enrolled neighbour, or a new cost of it. A new neighbour gets the
+    /// whole database. A cost of 0 is announced as 1.
     pub fn neighbour_up(&mut self, neighbour: N, cost: u32, now: Time) {
         if neighbour == self.own {
             return;
@@ -401,18 +401,24 @@ impl<N: Ord + Clone> Database<N> {
             return;
         };
         if !entry.is_expired {
-            let was_usable = entry.is_usable();
+            self.revision += u64::from(entry.is_up);
             entry.is_expired = true;
             self.summary.expired += 1;
-            self.revision += u64::from(was_usable);
             self.outboxes.values_mut().for_each(|outbox| outbox.remove(&key));
-        } else {
-            self.entries.remove(&key);
-            if let Some(count) = self.of_origin.get_mut(&key.0) {
-                *count -= 1;
-                if *count == 0 {
-                    self.of_origin.remove(&key.0);
-                }
+        }
+        if entry.age(now) >= self.config.max_age + self.config.hold {
+            self.forget(&key);
+        }
+    }
+
+    fn forget(&mut self, key: &Key<N>) {
+        if self.entries.remove(key).is_none() {
+            return;
+        }
+        if let Some(count) = self.of_origin.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_origin.remove(&key.0);
             }
         }
     }

@@ -149,8 +149,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// rlite's intervals; batches are acknowledged within 200 ms; 4096 links of an origin, 1 million
-    /// in total.
+    /// rlite's intervals; batches are acknowledged within 200 ms; 4096 links of an origin, a
+    /// million in total.
     fn default() -> Self {
         Config {
             refresh: Duration::from_secs(30),

@@ -156,7 +156,7 @@ impl<N: Ord + Clone> Graph<N> {
             .into_iter()
             .filter_map(|neighbour| {
                 let through = neighbour.distances[to].get()?;
-                // RFC 5286, inequality 1. A neighbour that does not reach this node cannot send back.
+                // RFC 5286, inequality 1. A neighbour without a path to this node cannot send back.
                 let back = neighbour.distances[own.get()].get();
                 if back.is_some_and(|back| through >= back + cost) {
                     return None;

@@ -11,7 +11,7 @@ use super::arguments::{ClockChoice, Collect, Format, ReportVersionChoice, WatchL
 use crate::cli::NO;
 use crate::output::Messages;
 use analysis::Analysis;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clickhouse::ClickHouse;
 use metrics::Metrics;
 use raw::Raw;
@@ -38,6 +38,15 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
             .context("cannot listen for signals")?;
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
     }
+    let limits = &arguments.limits;
+    let has_limit = limits.flow_limit.is_some()
+        || limits.hop_limit.is_some()
+        || limits.queue_limit.is_some()
+        || limits.utilisation_limit.is_some();
+    ensure!(
+        has_limit || (limits.delta.is_none() && limits.keepalive.is_none()),
+        "--delta and --keepalive go with a limit, such as --queue-limit"
+    );
     let source = Source::open(arguments, messages)?;
     let clickhouse = ClickHouse::start(arguments.clickhouse.as_deref(), messages)?;
     let writer = Writer::start(arguments.output.as_deref(), arguments.retention, clickhouse)?;
