@@ -7,8 +7,8 @@ use crate::interval::{Interval, Totals, Unused};
 use std::net::IpAddr;
 use weir_int::report::Decoder;
 
-/// Stands before several collectors: follows the sequence numbers of exporters, which count over all
-/// datagrams, and says which collectors a datagram is for. Each flow belongs to one of them.
+/// Stands before several collectors: follows the sequence numbers of exporters, which count over
+/// all datagrams, and says which collectors a datagram is for. Each flow belongs to one of them.
 #[derive(Debug)]
 pub struct Reception {
     decoder: Decoder,
