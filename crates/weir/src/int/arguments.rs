@@ -22,6 +22,7 @@ pub struct Int {
 
 /// What is done.
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, and it is not moved often")]
 pub enum Task {
     /// Collect telemetry reports (0.5, 1.0, 2.0) into a file
     Collect(Collect),
@@ -36,7 +37,7 @@ pub enum Task {
     /// Measure how many reports per second the collector takes
     Bench(Bench),
     /// Measure the delay of a device between two ports
-    Measure(Box<Measure>),
+    Measure(Measure),
     /// Be a device with a known delay, to check `measure` against
     #[command(hide = true)]
     Delay(Delay),

@@ -33,7 +33,7 @@ fn a_summary_is_that_of_numpy() {
     assert!(is_near(summary.deviation, 146.436_757_776));
     assert_eq!((summary.median.value, summary.p99), (2289.0, 2568.0));
     assert!(is_near(summary.p99_9, 2582.004));
-    near(summary.mean.interval, (2279.233_234, 2305.294_766));
+    near(summary.mean.interval, (2_279.233_234, 2_305.294_766));
     near(summary.median.interval, (2274.0, 2309.0));
 }
 
@@ -41,7 +41,7 @@ fn a_summary_is_that_of_numpy() {
 fn few_samples_are_taken_as_independent() {
     let summary = Summary::of(&delays()[..20]).unwrap();
     assert!(is_near(summary.deviation, 155.819_362_352));
-    near(summary.mean.interval, (2200.974_294, 2346.825_706));
+    near(summary.mean.interval, (2_200.974_294, 2_346.825_706));
     let one = Summary::of(&[7]).unwrap();
     assert_eq!((one.mean.value, one.deviation, one.median.value), (7.0, 0.0, 7.0));
     assert_eq!((one.mean.interval, one.median.interval), (None, None));
