@@ -340,19 +340,7 @@ local FRAMES = {
 }
 local ETHERNET = 1
 
--- Registers the dissector of a parser.
-local function register(program)
-    local proto = Proto(program.name, program.title)
-    local fields = make_fields(program)
-    local path = ProtoField.string(program.name .. ".states", "States")
-    fields[#fields + 1] = path
-    proto.fields = fields
-    local failed = ProtoExpert.new(
-        program.name .. ".failed", "The parser failed", expert.group.MALFORMED, expert.severity.WARN)
-    local misconfigured = ProtoExpert.new(
-        program.name .. ".preference", "A preference is wrong", expert.group.PROTOCOL, expert.severity.ERROR)
-    proto.experts = { failed, misconfigured }
-    local prefs = proto.prefs
+local function make_preferences(program, prefs)
     prefs.frames = Pref.enum("Frames", NEVER, "Which frames the program's parser dissects", FRAMES, false)
     local starts = {}
     for index, start in ipairs(program.starts) do
@@ -366,6 +354,22 @@ local function register(program)
         prefs[set.pref] = Pref.string(
             set.label, "", "Members of the value set: VALUE, VALUE&&&MASK or LOW..HIGH, fields separated by colons")
     end
+end
+
+-- Registers the dissector of a parser.
+local function register(program)
+    local proto = Proto(program.name, program.title)
+    local fields = make_fields(program)
+    local path = ProtoField.string(program.name .. ".states", "States")
+    fields[#fields + 1] = path
+    proto.fields = fields
+    local failed = ProtoExpert.new(
+        program.name .. ".failed", "The parser failed", expert.group.MALFORMED, expert.severity.WARN)
+    local misconfigured = ProtoExpert.new(
+        program.name .. ".preference", "A preference is wrong", expert.group.PROTOCOL, expert.severity.ERROR)
+    proto.experts = { failed, misconfigured }
+    local prefs = proto.prefs
+    make_preferences(program, prefs)
     local inputs, sets, wrong = read_preferences(program, prefs)
 
     local function dissect(tvb, pinfo, tree)
