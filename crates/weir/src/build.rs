@@ -15,7 +15,7 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
     let wants_file = arguments.p4info.is_some() || arguments.fixed_tables.is_some();
     if !wants_bfrt && !wants_file && arguments.emit.is_none() {
         bail!(
-            "nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE, --fixed-tables FILE or --emit ir, asm, dot, svg or rust"
+            "nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE, --fixed-tables FILE or --emit ir, asm, dot, svg, rust or lua"
         );
     }
     let program = match crate::compile::program_or_declarations(&arguments.source, messages)? {
@@ -46,11 +46,7 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
             write_file(&folder.join("p4info.txtpb"), weir_proto::text::to_text(info).as_bytes())?;
             write_file(&folder.join("p4info.bin"), &prost::Message::encode_to_vec(info))?;
-            let stem = arguments
-                .source
-                .program
-                .file_stem()
-                .map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+            let stem = stem(&arguments.source.program);
             write_file(
                 &folder.join(format!("{stem}.weir")),
                 weir_ir::print::print(&program).as_bytes(),
@@ -108,6 +104,15 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
                 schema.map(|s| weir_client::generate::module(&s)).unwrap_or_default()
             )?;
         }
+        Some(Emit::Lua) => match crate::lua::script(&program, &stem(&arguments.source.program)) {
+            Ok(script) => write!(out, "{script}")?,
+            Err(errors) => {
+                for error in errors {
+                    crate::output::message(format!("error: {}", error.with_place(&program)));
+                }
+                return Ok(NO);
+            }
+        },
         Some(Emit::Dot) => write!(out, "{}", crate::graph::dot(&program))?,
         Some(Emit::Svg) => {
             let title = arguments.source.program.display().to_string();
@@ -142,6 +147,12 @@ fn pipeline(program: &Arc<weir_ir::Program>, front_end: &FrontEnd) -> Result<Str
     let left_out = switch.left_out().iter();
     left_out.for_each(|why| text += &format!("interpreted: {why}\n"));
     Ok(text)
+}
+
+/// The program's name by its file.
+fn stem(program: &Path) -> String {
+    let stem = program.file_stem();
+    stem.map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned())
 }
 
 /// Says what is wrong with names, ids and annotations.

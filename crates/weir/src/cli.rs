@@ -291,7 +291,7 @@ impl Color {
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build switch.p4 --fixed-tables - what the device has besides: $PORT, $pre.*, $mirror.cfg, …\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit rust > router.rs    types for controllers (docs/client.md)\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
+    after_help = "Examples:\n  weir build router.p4 -o out          out/p4info.txtpb, out/p4info.bin, out/bfrt.json,\n                                       out/router.weir, out/router.svg\n  weir build router.p4 --bfrt-json -    bfrt.json on stdout\n  weir build switch.p4 --fixed-tables - what the device has besides: $PORT, $pre.*, $mirror.cfg, …\n  weir build router.p4 --emit ir       the IR on stdout\n  weir build router.p4 --emit rust > router.rs    types for controllers (docs/client.md)\n  weir build router.p4 --emit lua > router.lua    a dissector for Wireshark (docs/wireshark.md)\n  weir build router.p4 --emit dot | dot -Tpng -o router.png"
 )]
 pub struct Build {
     #[command(flatten)]
@@ -324,6 +324,8 @@ pub enum Emit {
     Ir,
     /// The machine code
     Asm,
+    /// The parser as a dissector for Wireshark (docs/wireshark.md)
+    Lua,
     /// The pipeline as DOT
     Dot,
     /// The pipeline as SVG

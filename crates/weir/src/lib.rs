@@ -42,6 +42,7 @@ mod lanes;
 mod latency;
 mod lines;
 mod load;
+mod lua;
 mod output;
 mod packets;
 mod run;

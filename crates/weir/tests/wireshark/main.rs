@@ -6,5 +6,6 @@
 mod common;
 mod efcp;
 mod frames;
+mod generated;
 mod int;
 mod tshark;
