@@ -152,7 +152,7 @@ fn findings(store: &mut Store, tables: &[(&'static str, &'static str, Rows)]) ->
         .collect();
     found.extend(lossy_links(&flows));
     if let Some(clocks) = named("Clocks") {
-        found.extend(clocks.rows.iter().filter_map(clock_that_differs));
+        found.extend(clocks.rows.iter().filter_map(|row| clock_that_differs(row)));
     }
     let mut count = |sql: &str, text: &dyn Fn(u64) -> String| -> Result<()> {
         let rows = store.query(sql, QueryLimits::default())?;
@@ -181,8 +181,8 @@ fn findings(store: &mut Store, tables: &[(&'static str, &'static str, Rows)]) ->
 }
 
 /// A clock whose offset exceeds its uncertainty.
-fn clock_that_differs(row: &Vec<Value>) -> Option<String> {
-    let [node, reference, offset, uncertainty] = &row[..] else {
+fn clock_that_differs(row: &[Value]) -> Option<String> {
+    let [node, reference, offset, uncertainty] = row else {
         return None;
     };
     let (offset, uncertainty) = (offset.as_i64()?, uncertainty.as_u64()?);
