@@ -97,7 +97,7 @@ pub struct FrontEnd {
 /// What `--arch` is, with the architectures there are.
 fn arch_help() -> String {
     format!(
-        "Architecture, if it cannot be inferred from `main`; also defines its macros: {}",
+        "Architecture ({}), if it cannot be inferred from `main`; also defines its macros",
         weir_arch::known()
     )
 }

@@ -63,6 +63,9 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
         start: None,
         totals: Totals::default(),
         reports_lost: 0,
+        kernel: 0,
+        is_ended: false,
+        messages: messages.clone(),
         writer,
         metrics,
     };
@@ -140,6 +143,11 @@ struct Run {
     start: Option<u64>,
     totals: Totals,
     reports_lost: i64,
+    /// Datagrams that the kernel has dropped.
+    kernel: u64,
+    /// An interval has ended since the kernel's counter was read.
+    is_ended: bool,
+    messages: Messages,
     writer: Writer,
     metrics: Option<Metrics>,
 }
@@ -175,8 +183,12 @@ impl Run {
                 }
                 Taken::End => break,
             }
+            if std::mem::take(&mut self.is_ended) {
+                self.note_dropped(source.dropped()?);
+            }
         }
         let kernel = source.dropped()?;
+        self.kernel = kernel;
         if self.start.is_some() {
             self.end_interval(latest)?;
         }
@@ -198,13 +210,25 @@ impl Run {
         Ok(())
     }
 
+    /// Says it when the kernel has dropped datagrams.
+    fn note_dropped(&mut self, dropped: u64) {
+        let new = dropped - self.kernel.min(dropped);
+        self.kernel = dropped;
+        if new > 0 {
+            self.messages.line(format!(
+                "the kernel has dropped {new} datagrams: more --threads, a larger --buffer, or fewer reports would help"
+            ));
+        }
+    }
+
     fn end_interval(&mut self, now: u64) -> Result<()> {
+        self.is_ended = true;
         let (mut interval, flows) = self.analysis.end_interval(now)?;
         interval.start = self.start.replace(now).unwrap_or(now);
         self.totals.add(&interval.totals);
         self.reports_lost += lost(&interval);
         if let Some(metrics) = &self.metrics {
-            metrics.update(&interval, &self.totals);
+            metrics.update(&interval, &self.totals, self.reports_lost, self.kernel);
         }
         self.writer.write(interval, flows)
     }

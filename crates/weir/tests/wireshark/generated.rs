@@ -247,7 +247,11 @@ fn the_routers_parsers_are_dissectors() {
 
 #[test]
 fn parsers_of_int_with_value_sets_are_dissectors() {
-    compare_bundled("int_md", &["intparser_outside_ports:1 4"]);
+    // The domain of int_md.entries, 0x5745.
+    compare_bundled(
+        "int_md",
+        &["intparser_outside_ports:1 4", "intparser_int_domains:22341"],
+    );
     compare_bundled("int_lab", &["labparser_outside_ports:1,4"]);
 }
 

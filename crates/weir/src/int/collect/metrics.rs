@@ -56,13 +56,14 @@ impl Metrics {
             text,
             runtime: Some(runtime),
         };
-        metrics.update(&Interval::default(), &Totals::default());
+        metrics.update(&Interval::default(), &Totals::default(), 0, 0);
         Ok(metrics)
     }
 
     /// Gives out the totals, and the quantiles of the last interval.
-    pub fn update(&self, interval: &Interval, totals: &Totals) {
-        let text = text(interval, totals);
+    /// `lost`: reports that are missing; `dropped`: datagrams that the kernel has dropped.
+    pub fn update(&self, interval: &Interval, totals: &Totals, lost: i64, dropped: u64) {
+        let text = text(interval, totals, lost, dropped);
         *self.text.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
@@ -75,10 +76,23 @@ impl Drop for Metrics {
     }
 }
 
-fn text(interval: &Interval, totals: &Totals) -> String {
+fn text(interval: &Interval, totals: &Totals, lost: i64, dropped: u64) -> String {
     let mut text = String::new();
     counter(&mut text, "datagrams", "Datagrams of reports.", totals.datagrams);
     counter(&mut text, "reports", "Reports that were decoded.", totals.reports);
+    let lost = u64::try_from(lost).unwrap_or(0);
+    counter(
+        &mut text,
+        "reports_missing",
+        "Reports whose sequence numbers are missing.",
+        lost,
+    );
+    counter(
+        &mut text,
+        "datagrams_dropped",
+        "Datagrams that the kernel dropped.",
+        dropped,
+    );
     counter(
         &mut text,
         "flows_evicted",
@@ -225,9 +239,10 @@ mod tests {
             reports: 7,
             ..Totals::default()
         };
-        let text = text(&interval, &totals);
+        let text = text(&interval, &totals, 3, 0);
         for line in [
             "weir_int_reports_total 7",
+            "weir_int_reports_missing_total 3",
             "weir_int_reports_malformed_total{reason=\"truncated\"} 0",
             "weir_int_hop_latency_ns{port=\"1:2\",quantile=\"0.99\"} 100",
             "weir_int_hop_latency_ns_count{port=\"1:2\"} 1",
