@@ -17,7 +17,7 @@ pub struct LinkMinimum {
     pub age: u64,
 }
 
-/// Clocks drift against each other by this share at most: 1 of so many (100 ppm).
+/// Inverse of the largest relative drift between two clocks: 100 ppm.
 const DRIFT: u64 = 10_000;
 
 /// A node's clock against that of a reference node.
@@ -70,7 +70,7 @@ pub(crate) fn over_links(minima: &[LinkMinimum]) -> BTreeMap<(u32, u32), (i128, 
     let both = least.iter().filter_map(|(&(from, to), &(forth, age))| {
         let &(back, age_back) = least.get(&(to, from))?;
         let round_trip = u128::try_from(forth + back).ok()?;
-        let drift = u128::from((age + age_back) / DRIFT);
+        let drift = (u128::from(age) + u128::from(age_back)) / u128::from(DRIFT);
         Some((
             (from, to),
             ((forth - back).div_euclid(2), round_trip.div_ceil(2) + drift),

@@ -183,7 +183,7 @@ impl What {
     }
 }
 
-/// Events of an interval, of which so many are kept.
+/// Events of an interval, at most `most`.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub kept: Vec<Event>,

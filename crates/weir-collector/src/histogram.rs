@@ -51,14 +51,14 @@ impl Histogram {
     pub fn record(&mut self, value: u64) {
         // An error is only possible without automatic resizing.
         if self.counts.record(value).is_ok() {
-            self.sum += u128::from(value);
+            self.sum = self.sum.saturating_add(u128::from(value));
         }
     }
 
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if self.counts.add(&other.counts).is_ok() {
-            self.sum += other.sum;
+            self.sum = self.sum.saturating_add(other.sum);
         }
     }
 
@@ -201,6 +201,16 @@ mod tests {
             (0, 0, 0, 0)
         );
         assert_eq!(Histogram::from_bytes(&empty.to_bytes()), Ok(empty));
+    }
+
+    #[test]
+    fn sums_of_damaged_bytes_saturate() {
+        let mut bytes = of(&[1]).to_bytes();
+        bytes[1..17].fill(0xff);
+        let mut histogram = Histogram::from_bytes(&bytes).unwrap();
+        histogram.merge(&Histogram::from_bytes(&bytes).unwrap());
+        histogram.record(1);
+        assert_eq!((histogram.count(), histogram.sum()), (3, u128::MAX));
     }
 
     #[test]

@@ -182,8 +182,8 @@ impl Collector {
                 }
             },
             Some(_) | None => {
-                let all = hops.iter().map(|hop| hop_latency(hop, timestamp_ns, latency_ns));
-                let sum = all.sum::<Option<u64>>();
+                let mut all = hops.iter().map(|hop| hop_latency(hop, timestamp_ns, latency_ns));
+                let sum = all.try_fold(0_u64, |sum, latency| Some(sum.saturating_add(latency?)));
                 sum.and_then(|sum| i64::try_from(sum).ok())
             }
         };

@@ -159,7 +159,8 @@ impl Sequence {
         Arrival::Late
     }
 
-    /// An old number is a duplicate, unless several come in order.
+    /// An old number is a duplicate, until several have come in order. Those before stay counted as
+    /// duplicates: counts never decrease, so that differences between two times are not negative.
     fn look_far_back(&mut self, number: u64) -> Arrival {
         let follows = |last: u64| (1..WINDOW).contains(&(number.wrapping_sub(last) & self.mask));
         let run = match self.old {
@@ -171,8 +172,6 @@ impl Sequence {
             self.counts.duplicates += 1;
             return Arrival::Duplicate;
         }
-        self.counts.duplicates -= u64::from(RESTART - 1);
-        self.counts.received += u64::from(RESTART - 1);
         self.counts.restarts += 1;
         self.begin(number & self.mask, Arrival::Restart)
     }
@@ -246,7 +245,19 @@ mod tests {
         assert_eq!(sequence.arrive(2), Arrival::Restart);
         assert_eq!(sequence.arrive(5), Arrival::AfterGap { missing: 2 });
         let counts = sequence.counts();
-        assert_eq!((counts.received, counts.lost, counts.restarts), (40_004, 2, 1));
+        assert_eq!((counts.received, counts.lost, counts.restarts), (40_002, 2, 1));
+    }
+
+    #[test]
+    fn counts_since_an_earlier_time_are_right_across_a_restart() {
+        let mut sequence = Sequence::new(32);
+        sequence.arrive(100_000);
+        sequence.arrive(0);
+        sequence.arrive(1);
+        let before = sequence.counts();
+        sequence.arrive(2);
+        let since = sequence.counts().since(before);
+        assert_eq!((since.received, since.duplicates, since.restarts), (1, 0, 1));
     }
 
     #[test]

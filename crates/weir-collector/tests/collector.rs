@@ -94,6 +94,22 @@ fn a_flow_has_a_path_with_latencies_of_hops_links_and_the_whole() {
 }
 
 #[test]
+fn latencies_beyond_all_bounds_saturate() {
+    let mut collector = Collector::new(config());
+    let mut packet = packet(1, &[1, 2, 3, 4, 5], 0, false);
+    for hop in &mut packet.hops {
+        *hop = weir_collector::synthetic::hop(hop.node_id.unwrap(), (1, 2), (0, 0), 1, i64::MAX as u64);
+    }
+    // The last hop has no timestamps: the path's latency is the sum over its hops, as far as known.
+    packet.hops[4].ingress_timestamp = None;
+    packet.hops[4].egress_timestamp = None;
+    collector.take(1, SINK, &packet.sink_report(1));
+    let (interval, _) = end(&mut collector, 2);
+    assert_eq!(interval.ports[&port(1, 2)].latency.count(), 1);
+    assert_eq!(interval.paths.values().next().unwrap().reports, 1);
+}
+
+#[test]
 fn another_path_is_an_event() {
     let mut collector = Collector::new(config());
     for (n, nodes) in [[1, 2, 3], [1, 2, 3], [1, 4, 3], [1, 4, 3]].iter().enumerate() {

@@ -76,7 +76,7 @@ fn check(result: &Interval, flows: &[FlowSummary], taken: u64) {
     assert_eq!(totals.datagrams, taken);
     let without_flow = totals.unused[Unused::NoFlow as usize];
     let of_flows: u64 = flows.iter().map(|flow| flow.reports).sum();
-    // Flows that made room for others are told as long as they are few.
+    // Results of evicted flows are kept up to the limit.
     if totals.flows_evicted <= FEW as u64 {
         assert_eq!(of_flows + without_flow, totals.reports, "reports of flows");
     }

@@ -63,10 +63,10 @@ pub enum FitError {
         /// What the paper measured.
         known: Vec<u32>,
     },
-    /// There are fewer principal components than wanted.
+    /// There are fewer principal components than requested.
     #[error("expected at most {most} components, found {found}: {features} features have {most} polynomial terms")]
     Components {
-        /// How many are wanted.
+        /// The requested number.
         found: usize,
         /// How many there can be.
         most: usize,

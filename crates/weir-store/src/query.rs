@@ -18,7 +18,7 @@ pub struct Rows {
     pub columns: Vec<String>,
     /// The rows; a value is null, a number or a text. Histograms and other bytes are hexadecimal.
     pub rows: Vec<Vec<Value>>,
-    /// There are more rows than were asked for.
+    /// The answer was cut at a limit: there are more rows.
     pub is_cut: bool,
 }
 

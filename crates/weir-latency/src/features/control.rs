@@ -1,4 +1,4 @@
-//! The ways through a control, given what the parser has found.
+//! The execution paths through a control, given the headers that the parser has found.
 
 use super::block::header_of;
 use super::effects::Effects;

@@ -1,4 +1,4 @@
-// A payload that an extern changes before the packet is cloned, replicated, resubmitted, or put into
+// A payload that an extern changes before the packet is cloned, replicated, resubmitted or put into
 // another queue. `op` says which of these, `how` what the extern does.
 #include <core.p4>
 #include <v1model.p4>

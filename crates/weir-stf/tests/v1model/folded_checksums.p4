@@ -1,4 +1,4 @@
-// A checksum that is verified in a header that no packet has, so that its value is known to be 0: there is
+// A checksum verified in a header that no packet has: its value is known to be 0, so that there is
 // nothing to verify.
 #include <core.p4>
 #include <v1model.p4>

@@ -1,4 +1,4 @@
-// A parser that rejects packets without an error, and fails with one for packets that are too short.
+// A parser that rejects packets without an error and fails with one for packets that are too short.
 #include <core.p4>
 #include <v1model.p4>
 header h_t { bit<8> kind; bit<48> value; }

@@ -1,4 +1,4 @@
-//! The thread that writes results to a file: reports are taken meanwhile.
+//! The thread that writes results to a file, so that reception does not wait for the disk.
 
 use super::clickhouse::ClickHouse;
 use anyhow::{Context, Result, anyhow};

@@ -32,7 +32,7 @@ pub struct Page {
     pub findings: Vec<String>,
 }
 
-/// A time of so many ns, for people.
+/// A time in ns as text with a unit.
 pub fn time(nanoseconds: f64) -> String {
     match nanoseconds {
         n if n < 1e3 => format!("{n:.0} ns"),
