@@ -85,6 +85,8 @@ impl Unused {
 pub struct Totals {
     /// Datagrams that came.
     pub datagrams: u64,
+    /// Datagrams that the kernel dropped. The caller sets it: a collector does not see them.
+    pub dropped_by_kernel: u64,
     /// Their bytes, without UDP headers.
     pub bytes: u64,
     /// Reports that were decoded.
@@ -103,6 +105,7 @@ impl Totals {
     /// Adds other counters.
     pub fn add(&mut self, other: &Totals) {
         self.datagrams += other.datagrams;
+        self.dropped_by_kernel += other.dropped_by_kernel;
         self.bytes += other.bytes;
         self.reports += other.reports;
         self.malformed

@@ -34,6 +34,14 @@ fn difference(later: Timestamp, earlier: Timestamp) -> Option<i64> {
     Some(((forth << shift) as i64) >> shift)
 }
 
+/// The time between two timestamps of a node, ns. `arrival`: the time between the arrivals of the
+/// reports. `None` if it was so long that the timestamps may have wrapped, or if they decrease.
+fn time_above(end: Timestamp, begin: Timestamp, unit: u32, arrival: u64) -> Option<u64> {
+    let time = u64::try_from(in_ns(difference(end, begin)?, unit)).ok()?;
+    let half = u128::from(end.width.mask() / 2) * u128::from(unit);
+    (u128::from(arrival) < half).then_some(time)
+}
+
 /// A time in ns, from units of `unit` ns.
 fn in_ns(value: i64, unit: u32) -> i64 {
     value.saturating_mul(i64::from(unit))
@@ -42,6 +50,8 @@ fn in_ns(value: i64, unit: u32) -> i64 {
 /// What is watched, and where events go.
 struct Watcher<'a> {
     now: u64,
+    /// Unit of the nodes' timestamps, ns.
+    timestamp_ns: u32,
     watched: &'a Watched,
     events: &'a mut Events,
 }
@@ -57,6 +67,12 @@ impl Watcher<'_> {
     ) -> Option<Crossing> {
         let limits = limits?;
         let crossing = watch.observe(&limits, self.watched.keepalive, self.now, value)?;
+        self.note(crossing, limits, quantity, value, self.now, subject());
+        Some(crossing)
+    }
+
+    /// Makes an event of a crossing. `end`: the time from which durations count.
+    fn note(&mut self, crossing: Crossing, limits: Limits, quantity: Quantity, value: u64, end: u64, subject: Subject) {
         let what = match crossing {
             Crossing::Rose => What::Above {
                 quantity,
@@ -66,30 +82,46 @@ impl Watcher<'_> {
             Crossing::Fell { since, peak, .. } => What::Below {
                 quantity,
                 value,
-                duration: self.now.saturating_sub(since),
+                duration: end.saturating_sub(since),
                 peak,
             },
             Crossing::Moved { from } => What::Changed { quantity, value, from },
             Crossing::Alive => What::Alive { quantity, value },
         };
-        self.events.push(self.now, subject(), what);
-        Some(crossing)
+        self.events.push(self.now, subject, what);
     }
 
-    fn queue(&mut self, queue: &mut QueueState, port: PortKey, occupancy: u64, flow: Option<FlowKey>) {
-        let id = queue.id;
-        let subject = || Subject::Queue { port, queue: id };
-        let peak = queue.watch.peak();
-        let limits = self.watched.queue_occupancy;
-        let quantity = Quantity::QueueOccupancy;
-        let crossing = self.look(&mut queue.watch, limits, quantity, occupancy, subject);
-        if queue.watch.is_above() && (crossing == Some(Crossing::Rose) || occupancy > peak) {
-            queue.peak_flow = flow;
-        }
-        let Some(Crossing::Fell { since, peak, values }) = crossing else {
+    fn queue(&mut self, queue: &mut QueueState, port: PortKey, hop: &Hop, occupancy: u64, flow: Option<FlowKey>) {
+        let Some(limits) = self.watched.queue_occupancy else {
             return;
         };
-        let duration = self.now.saturating_sub(since);
+        let subject = Subject::Queue { port, queue: queue.id };
+        let peak = queue.watch.peak();
+        let quantity = Quantity::QueueOccupancy;
+        let crossing = queue
+            .watch
+            .observe(&limits, self.watched.keepalive, self.now, occupancy);
+        let is_peak = crossing == Some(Crossing::Rose) || occupancy > peak;
+        if queue.watch.is_above() && is_peak {
+            queue.peak_flow = flow;
+        }
+        let Some(crossing) = crossing else {
+            return;
+        };
+        let time = hop.egress_timestamp.or(hop.ingress_timestamp);
+        if crossing == Crossing::Rose {
+            queue.rose_at = time;
+        }
+        let Crossing::Fell { since, peak, values } = crossing else {
+            self.note(crossing, limits, quantity, occupancy, self.now, subject);
+            return;
+        };
+        let arrival = self.now.saturating_sub(since);
+        let measured = time.zip(queue.rose_at.take());
+        let measured = measured.and_then(|(end, begin)| time_above(end, begin, self.timestamp_ns, arrival));
+        let duration = measured.unwrap_or(arrival);
+        let end = since.saturating_add(duration);
+        self.note(crossing, limits, quantity, occupancy, end, subject.clone());
         if duration < MICROBURST {
             let what = What::Microburst {
                 duration,
@@ -97,7 +129,7 @@ impl Watcher<'_> {
                 reports: values,
                 flow: queue.peak_flow.take(),
             };
-            self.events.push(self.now, subject(), what);
+            self.events.push(self.now, subject, what);
         }
     }
 
@@ -126,7 +158,7 @@ impl Watcher<'_> {
         if let Some(occupancy) = hop.queue_occupancy.map(u64::from) {
             let queue = port.queue(hop.queue_id.unwrap_or(0));
             queue.occupancy.record(occupancy);
-            self.queue(queue, key, occupancy, flow);
+            self.queue(queue, key, hop, occupancy, flow);
         }
     }
 }
@@ -136,6 +168,7 @@ impl Collector {
     pub(crate) fn measure_hops(&mut self, now: u64, segment: u32, hops: &[Hop], flow: Option<FlowKey>) {
         let mut watcher = Watcher {
             now,
+            timestamp_ns: self.config.timestamp_ns,
             watched: &self.config.watched,
             events: &mut self.events,
         };
@@ -248,6 +281,7 @@ impl Collector {
         }
         let mut watcher = Watcher {
             now,
+            timestamp_ns: self.config.timestamp_ns,
             watched: &self.config.watched,
             events: &mut self.events,
         };
@@ -284,8 +318,24 @@ fn hop_latency(hop: &Hop, timestamp_ns: u32, latency_ns: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{difference, time_above};
     use weir_int::{Timestamp, TimestampWidth};
+
+    #[test]
+    fn time_above_a_limit_is_that_of_the_node_unless_its_clock_may_have_wrapped() {
+        let at = |value| Timestamp {
+            value,
+            width: TimestampWidth::Bits32,
+        };
+        assert_eq!(time_above(at(40_000), at(10_000), 1, 900_000), Some(30_000));
+        assert_eq!(time_above(at(5), at(u64::from(u32::MAX)), 1, 0), Some(6));
+        assert_eq!(time_above(at(1), at(2), 1, 0), None);
+        assert_eq!(time_above(at(40_000), at(10_000), 1, 2_200_000_000), None);
+        assert_eq!(
+            time_above(at(40_000), at(10_000), 1000, 2_200_000_000),
+            Some(30_000_000)
+        );
+    }
 
     #[test]
     fn differences_are_signed_at_every_width() {

@@ -8,7 +8,7 @@ use crate::watch::Watch;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::hash::Hash;
-use weir_int::FlowKey;
+use weir_int::{FlowKey, Timestamp};
 
 /// Things with names, in a list of bounded length.
 #[derive(Debug)]
@@ -79,7 +79,9 @@ pub(crate) struct QueueState {
     pub id: u8,
     pub occupancy: Histogram,
     pub watch: Watch,
-    /// The flow that met the largest occupancy since it reached its limit.
+    /// The node's timestamp of the packet that met the limit.
+    pub rose_at: Option<Timestamp>,
+    /// The flow that met the largest occupancy since then.
     pub peak_flow: Option<FlowKey>,
 }
 
@@ -104,6 +106,7 @@ impl PortState {
                 id,
                 occupancy: Histogram::new(),
                 watch: Watch::default(),
+                rose_at: None,
                 peak_flow: None,
             });
             self.queues.len() - 1

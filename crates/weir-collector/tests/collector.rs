@@ -243,6 +243,10 @@ fn drops_and_bursts_are_events() {
     for (time, occupancy) in [10, 150, 400, 300, 20].into_iter().enumerate() {
         let mut packet = packet(time as u32, &[1], 1000, false);
         packet.hops[0].queue_occupancy = Some(occupancy);
+        // The node's clock is what counts: reports may wait on their way.
+        if let Some(timestamp) = &mut packet.hops[0].egress_timestamp {
+            timestamp.value += time as u64 * 500;
+        }
         collector.take(time as u64 * 1000, SINK, &packet.sink_report(time as u32));
     }
     collector.take(9000, SINK, &packet(9, &[1], 1000, false).drop_report(0, 5));
@@ -266,7 +270,7 @@ fn drops_and_bursts_are_events() {
         ]
     ));
     let burst = What::Microburst {
-        duration: 3000,
+        duration: 1500,
         peak: 400,
         reports: 3,
         flow: Some(flow(2)),

@@ -213,6 +213,7 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
     Ok(match spec {
         DeviceSpec::Null => Box::new(Null::default()),
         DeviceSpec::Generator(spec) => Box::new(Generator::new(spec.clone())),
+        DeviceSpec::Udp { local, remote } => Box::new(crate::tunnel::UdpTunnel::open(*local, *remote)?),
         DeviceSpec::Pcap { input, output } => Box::new(PcapDevice::open(input, output.as_deref())?),
         #[cfg(target_os = "linux")]
         DeviceSpec::Interface(name) => crate::sys::select::open(name)?,

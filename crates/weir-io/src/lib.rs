@@ -1,9 +1,9 @@
 //! Where packets come from and where they go.
 //!
 //! A [`Device`] is one end of a port: it fills a [`Batch`] with what has arrived and takes frames
-//! to send. There are Linux interfaces (AF_XDP and raw sockets), TAPs, capture files, a generator
-//! and nothing at all; [`PortSpec`] is their notation on the command line, [`open`] makes the
-//! device.
+//! to send. There are Linux interfaces (AF_XDP and raw sockets), TAPs, links over UDP, capture
+//! files, a generator and nothing at all; [`PortSpec`] is their notation on the command line,
+//! [`open`] makes the device.
 //!
 //! A frame is Ethernet from the destination address on, without its checksum, as it was on the
 //! wire: VLAN tags that the kernel took off are back, checksums that a sender left to its hardware
@@ -39,6 +39,7 @@ mod ports;
 mod spec;
 #[cfg(target_os = "linux")]
 mod sys;
+mod tunnel;
 
 pub use batch::{Batch, Frame, MAX_FRAME};
 pub use device::{Counters, Device, Null, ZeroCopy, open, receive_frames, transmit_frames, wait};

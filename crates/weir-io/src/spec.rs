@@ -2,6 +2,7 @@
 
 use crate::generator::GeneratorSpec;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -37,6 +38,14 @@ pub enum DeviceSpec {
     Packet(String, Sending),
     /// `tap:NAME`
     Tap(String),
+    /// `udp:LOCAL,REMOTE`: a link to another process, here or on another machine; needs no
+    /// privilege.
+    Udp {
+        /// Address and port of this end.
+        local: SocketAddr,
+        /// Those of the other end; the kernel takes datagrams of no other.
+        remote: SocketAddr,
+    },
     /// `pcap:IN[,OUT]`
     Pcap {
         /// The capture to play.
@@ -80,7 +89,7 @@ impl DeviceSpec {
             | DeviceSpec::Xdp(name)
             | DeviceSpec::Packet(name, _)
             | DeviceSpec::Tap(name) => Some(name),
-            DeviceSpec::Pcap { .. } | DeviceSpec::Generator(_) | DeviceSpec::Null => None,
+            DeviceSpec::Udp { .. } | DeviceSpec::Pcap { .. } | DeviceSpec::Generator(_) | DeviceSpec::Null => None,
         }
     }
 }
@@ -96,12 +105,12 @@ pub enum SpecError {
     BadPort(String),
     /// Nothing after the `@`.
     #[error(
-        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME[,bypass], tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
+        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
     )]
     NoDevice(u32),
     /// No name of an interface, and no kind of device either.
     #[error(
-        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME[,bypass], tap:NAME, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
+        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
     )]
     UnknownKind(String),
     /// Not a name that an interface can have.
@@ -110,6 +119,9 @@ pub enum SpecError {
     /// Something behind an interface's name and a comma.
     #[error("`{0}` is no option of packet:NAME; there is packet:NAME,bypass")]
     UnknownOption(String),
+    /// `udp:` without two addresses.
+    #[error("`udp:{0}`: write udp:LOCAL,REMOTE with two addresses and ports, as in udp:127.0.0.1:7001,127.0.0.1:7002")]
+    NoLink(String),
     /// `pcap:` alone.
     #[error("pcap: needs a file to play: write pcap:IN.pcap or pcap:IN.pcap,OUT.pcap")]
     NoFile,
@@ -175,6 +187,12 @@ impl FromStr for DeviceSpec {
                 Some((_, option)) => Err(SpecError::UnknownOption(option.to_string())),
             },
             Some(("tap", rest)) => Ok(DeviceSpec::Tap(name(rest)?)),
+            Some(("udp", rest)) => {
+                let ends = rest.split_once(',');
+                let ends = ends.and_then(|(local, remote)| Some((local.parse().ok()?, remote.parse().ok()?)));
+                let (local, remote) = ends.ok_or_else(|| SpecError::NoLink(rest.to_string()))?;
+                Ok(DeviceSpec::Udp { local, remote })
+            }
             Some(("pcap", rest)) => {
                 let (input, output) = match rest.split_once(',') {
                     Some((input, output)) => (input, Some(output)),
@@ -207,6 +225,7 @@ impl fmt::Display for DeviceSpec {
             DeviceSpec::Xdp(name) => write!(f, "xdp:{name}"),
             DeviceSpec::Packet(name, sending) => write!(f, "packet:{name}{}", sending.suffix()),
             DeviceSpec::Tap(name) => write!(f, "tap:{name}"),
+            DeviceSpec::Udp { local, remote } => write!(f, "udp:{local},{remote}"),
             DeviceSpec::Pcap { input, output } => {
                 write!(f, "pcap:{}", input.display())?;
                 output.iter().try_for_each(|path| write!(f, ",{}", path.display()))
@@ -230,6 +249,7 @@ mod tests {
             "8@packet:eth0.5",
             "9@packet:eth0,bypass",
             "511@tap:weir0",
+            "1@udp:127.0.0.1:7001,[::1]:7002",
             "1@pcap:a.pcap",
             "1@pcap:a.pcap,b.pcap",
             "3@null",
@@ -251,6 +271,8 @@ mod tests {
         assert!(error("1@packet:a:b").contains("no colon"));
         assert!(error("1@tap:").contains("1 to 15 characters"));
         assert!(error("1@a name").contains("1 to 15 characters"));
+        assert!(error("1@udp:1.2.3.4:5").contains("udp:LOCAL,REMOTE"));
+        assert!(error("1@udp:host:5,1.2.3.4:5").contains("two addresses"));
         assert!(error("1@pcap:").contains("pcap:IN.pcap"));
         assert!(error("1@pcap:a,").contains("pcap:IN.pcap"));
         assert!(error("1@gen:speed=1").contains("the keys are size, rate"));

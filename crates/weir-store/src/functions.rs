@@ -9,7 +9,7 @@ use weir_collector::Histogram;
 ///
 /// - `merged(histogram)`, an aggregate: one histogram of all;
 /// - `quantile(histogram, share)`, `mean(histogram)`, `total(histogram)` (the number of values),
-///   `least(histogram)`, `most(histogram)`; NULL of an empty histogram.
+///   `minimum(histogram)`, `maximum(histogram)`; NULL of an empty histogram.
 pub fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_aggregate_function("merged", 1, flags, Merged)?;
@@ -21,8 +21,8 @@ pub fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("total", 1, flags, |context| {
         Ok(histogram(context, 0)?.map_or(0, |histogram| integer(histogram.count())))
     })?;
-    connection.create_scalar_function("least", 1, flags, |context| known(context, |h| integer(h.min())))?;
-    connection.create_scalar_function("most", 1, flags, |context| known(context, |h| integer(h.max())))
+    connection.create_scalar_function("minimum", 1, flags, |context| known(context, |h| integer(h.min())))?;
+    connection.create_scalar_function("maximum", 1, flags, |context| known(context, |h| integer(h.max())))
 }
 
 /// A number for SQLite, whose integers are signed.

@@ -1,7 +1,7 @@
 //! The tables.
 
 /// The version of the tables, in `PRAGMA user_version`.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// Marks a file as one of ours, in `PRAGMA application_id`: "wINT".
 pub const APPLICATION: i64 = 0x7749_4e54;
@@ -17,6 +17,7 @@ CREATE TABLE intervals (
     datagrams INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     reports INTEGER NOT NULL,
+    dropped_by_kernel INTEGER NOT NULL,
     flows_evicted INTEGER NOT NULL,
     events_left_out INTEGER NOT NULL
 );

@@ -39,14 +39,16 @@ impl Store {
 fn write_interval(to: &Transaction<'_>, interval: &Interval, flows: &[FlowSummary]) -> Result<(), StoreError> {
     let totals = &interval.totals;
     to.execute(
-        "INSERT INTO intervals (start, end, datagrams, bytes, reports, flows_evicted, events_left_out)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO intervals (start, end, datagrams, bytes, reports, dropped_by_kernel, flows_evicted,
+             events_left_out)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             integer(interval.start),
             integer(interval.end),
             integer(totals.datagrams),
             integer(totals.bytes),
             integer(totals.reports),
+            integer(totals.dropped_by_kernel),
             integer(totals.flows_evicted),
             integer(totals.events_left_out)
         ],

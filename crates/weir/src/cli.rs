@@ -351,6 +351,8 @@ A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
   packet:NAME[,bypass]  the interface by AF_PACKET (a raw socket): works on every one;
                  bypass: past its queueing discipline (tc)
   tap:NAME       a TAP: an interface of this name whose wire is this port
+  udp:LOCAL,REMOTE
+                 a link to another process: a frame per UDP datagram; needs no root
   pcap:IN[,OUT]  plays the capture IN; records what is sent to the port in OUT
   gen:KEY=VALUE,…  makes packets: size, rate, count, smac, dmac, vlan, src, dst,
                  sport, dport, flows, seed and proto (udp, tcp), all optional

@@ -102,7 +102,7 @@ fn a_capture_becomes_results_that_sql_and_views_show() {
         let rows = weir(&[
             "query",
             &db,
-            "SELECT count(DISTINCT interval), total(merged(histogram)), least(merged(histogram)), most(merged(histogram))
+            "SELECT count(DISTINCT interval), total(merged(histogram)), minimum(merged(histogram)), maximum(merged(histogram))
              FROM ports WHERE port = '1:2'",
             "--json",
         ]);

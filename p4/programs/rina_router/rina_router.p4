@@ -9,6 +9,7 @@ typedef bit<32> Ipv4Address;
 typedef bit<16> EfcpAddress;
 typedef bit<12> VlanId;
 typedef bit<9> Port;
+typedef bit<16> Group;
 
 // The EtherType of EFCP is not registered. 0xD1F0 is what IRATI and rlite use for their shim over
 // Ethernet; the prototype of the paper takes 0x0D1F (`-D EFCP_ETHERTYPE=0x0D1F`).
@@ -103,6 +104,8 @@ struct headers_t {
 struct metadata_t {
     // What the frame carries: the EtherType behind the VLAN tag if there is one.
     bit<16> payload_type;
+    // The set of next hops of equal cost.
+    Group group;
 }
 
 error {
@@ -243,6 +246,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         standard_metadata.egress_spec = port;
     }
 
+    // Several next hops: `next_hops` chooses one by the connection.
+    action efcp_multipath(Group group) {
+        meta.group = group;
+    }
+
     action ipv4_forward(VlanId vlan_id, MacAddress dst_mac, Port port) {
         encapsulate(vlan_id);
         hdr.ethernet.dst_addr = dst_mac;
@@ -260,10 +268,28 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 
     table efcp_exact {
         key = { hdr.efcp.dst_addr: exact; }
-        actions = { efcp_forward; to_cpu; drop; }
+        actions = { efcp_forward; efcp_multipath; to_cpu; drop; }
         const default_action = drop;
         counters = efcp_packets;
         size = 65536;
+    }
+
+    // A set of next hops is shared by all destinations behind it, so that a lost link changes few
+    // entries. A connection keeps its next hop: its PDUs arrive in order.
+    action_selector(HashAlgorithm.crc16, 4096, 16) next_hop_selector;
+    table next_hops {
+        key = {
+            meta.group: exact;
+            hdr.efcp.dst_addr: selector;
+            hdr.efcp.src_addr: selector;
+            hdr.efcp.qos_id: selector;
+            hdr.efcp.dst_cep_id: selector;
+            hdr.efcp.src_cep_id: selector;
+        }
+        actions = { efcp_forward; drop; }
+        const default_action = drop;
+        implementation = next_hop_selector;
+        size = 1024;
     }
 
     table ipv4_lpm {
@@ -289,8 +315,19 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             // yet: it enrolls. Layer management of others is forwarded like everything else.
             if (hdr.efcp.pdu_type == EFCP_LAYER_MANAGEMENT && (hdr.efcp.dst_addr == 0 || own_addresses.apply().hit)) {
                 to_cpu();
-            } else if (!efcp_exact.apply().hit) {
-                refused.count(3);
+            } else {
+                switch (efcp_exact.apply().action_run) {
+                    efcp_multipath: {
+                        if (!next_hops.apply().hit) {
+                            refused.count(3);
+                        }
+                    }
+                    drop: {
+                        refused.count(3);
+                    }
+                    default: {
+                    }
+                }
             }
         } else if (hdr.ipv4.isValid()) {
             if (hdr.ipv4.ttl <= 1) {

@@ -206,7 +206,7 @@ impl Unit {
 /// Arguments of `weir int query`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir int query int.db \"SELECT name FROM sqlite_schema WHERE type = 'table'\"\n  weir int query int.db \"SELECT link, quantile(merged(histogram), 0.99) AS p99 FROM links GROUP BY link\"\n  weir int query int.db \"SELECT flow, latency_max FROM flows ORDER BY latency_max DESC LIMIT 5\" --json\n\nFunctions over histograms: merged(histogram) (an aggregate), quantile(histogram, share), mean, total, least, most.\ndocs/int.md lists the tables."
+    after_help = "Examples:\n  weir int query int.db \"SELECT name FROM sqlite_schema WHERE type = 'table'\"\n  weir int query int.db \"SELECT link, quantile(merged(histogram), 0.99) AS p99 FROM links GROUP BY link\"\n  weir int query int.db \"SELECT flow, latency_max FROM flows ORDER BY latency_max DESC LIMIT 5\" --json\n\nFunctions over histograms: merged(histogram) (an aggregate), quantile(histogram, share), mean, total, minimum, maximum.\ndocs/int.md lists the tables."
 )]
 pub struct Query {
     /// File of results
@@ -257,7 +257,7 @@ pub struct Show {
     /// File of results
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Only results of the last TIME
+    /// Only results of the last TIME; of `flows` those with a report in it, with their totals
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Duration>,
     /// Column by which rows are sorted, largest first

@@ -49,7 +49,7 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
     );
     let source = Source::open(arguments, messages)?;
     let clickhouse = ClickHouse::start(arguments.clickhouse.as_deref(), messages)?;
-    let writer = Writer::start(arguments.output.as_deref(), arguments.retention, clickhouse)?;
+    let writer = Writer::start(arguments.output.as_deref(), arguments.retention, clickhouse, messages)?;
     let metrics = arguments
         .http
         .map(|address| Metrics::start(address, messages))
@@ -64,15 +64,16 @@ pub fn collect(arguments: &Collect, messages: &Messages) -> Result<u8> {
         totals: Totals::default(),
         reports_lost: 0,
         kernel: 0,
+        kernel_written: 0,
         is_ended: false,
         messages: messages.clone(),
         writer,
         metrics,
     };
-    let kernel = run.until_end(source, arguments.duration, &stop)?;
+    run.until_end(source, arguments.duration, &stop)?;
     run.writer.finish()?;
     run.raw.finish()?;
-    answer(arguments, &run.totals, run.reports_lost, kernel, messages)
+    answer(arguments, &run.outcome(), messages)
 }
 
 /// The configuration of collectors.
@@ -145,6 +146,8 @@ struct Run {
     reports_lost: i64,
     /// Datagrams that the kernel has dropped.
     kernel: u64,
+    /// Those of them that are in the results of an interval.
+    kernel_written: u64,
     /// An interval has ended since the kernel's counter was read.
     is_ended: bool,
     messages: Messages,
@@ -153,8 +156,7 @@ struct Run {
 }
 
 impl Run {
-    /// Datagrams that the kernel dropped.
-    fn until_end(&mut self, mut source: Source, longest: Option<Duration>, stop: &AtomicBool) -> Result<u64> {
+    fn until_end(&mut self, mut source: Source, longest: Option<Duration>, stop: &AtomicBool) -> Result<()> {
         let end = longest.map(|time| Instant::now() + time);
         let (mut latest, mut failed) = (0, None);
         loop {
@@ -187,8 +189,7 @@ impl Run {
                 self.note_dropped(source.dropped()?);
             }
         }
-        let kernel = source.dropped()?;
-        self.kernel = kernel;
+        self.kernel = source.dropped()?;
         if self.start.is_some() {
             self.end_interval(latest)?;
         }
@@ -196,7 +197,16 @@ impl Run {
             self.writer.finish()?;
             return Err(error);
         }
-        Ok(kernel)
+        Ok(())
+    }
+
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome {
+            totals: &self.totals,
+            lost: self.reports_lost,
+            kernel: self.kernel,
+            unwritten: self.writer.unwritten(),
+        }
     }
 
     /// Ends the interval if its time is over.
@@ -225,10 +235,12 @@ impl Run {
         self.is_ended = true;
         let (mut interval, flows) = self.analysis.end_interval(now)?;
         interval.start = self.start.replace(now).unwrap_or(now);
+        interval.totals.dropped_by_kernel = self.kernel.saturating_sub(self.kernel_written);
+        self.kernel_written = self.kernel;
         self.totals.add(&interval.totals);
         self.reports_lost += lost(&interval);
         if let Some(metrics) = &self.metrics {
-            metrics.update(&interval, &self.totals, self.reports_lost, self.kernel);
+            metrics.update(&interval, &self.outcome());
         }
         self.writer.write(interval, flows)
     }
@@ -238,7 +250,24 @@ fn lost(interval: &Interval) -> i64 {
     interval.exporters.values().map(|counts| counts.lost).sum()
 }
 
-fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages: &Messages) -> Result<u8> {
+/// The counters of a collection.
+pub struct Outcome<'a> {
+    pub totals: &'a Totals,
+    /// Reports that are missing.
+    pub lost: i64,
+    /// Datagrams that the kernel dropped.
+    pub kernel: u64,
+    /// Intervals whose results could not be written.
+    pub unwritten: u64,
+}
+
+fn answer(arguments: &Collect, outcome: &Outcome<'_>, messages: &Messages) -> Result<u8> {
+    let Outcome {
+        totals,
+        lost,
+        kernel,
+        unwritten,
+    } = *outcome;
     let malformed: u64 = totals.malformed.iter().sum();
     let named = |names: &mut dyn Iterator<Item = &'static str>, counts: &[u64]| {
         let all = names.zip(counts).filter(|(_, count)| **count > 0);
@@ -258,6 +287,7 @@ fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages
             "unused": unused,
             "flows_evicted": totals.flows_evicted,
             "events_left_out": totals.events_left_out,
+            "intervals_not_written": unwritten,
         });
         writeln!(crate::output::stdout(), "{value:#}")?;
     } else {
@@ -266,7 +296,7 @@ fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages
         };
         messages.line(format!(
             "{} reports in {} datagrams; {lost} lost on the way, {kernel} dropped by the kernel, {malformed} malformed, \
-             {} flows evicted, {} events left out{}{}",
+             {} flows evicted, {} events left out, {unwritten} intervals not written{}{}",
             totals.reports,
             totals.datagrams,
             totals.flows_evicted,
@@ -275,5 +305,6 @@ fn answer(arguments: &Collect, totals: &Totals, lost: i64, kernel: u64, messages
             list(&unused)
         ));
     }
-    Ok(if lost > 0 || kernel > 0 || malformed > 0 { NO } else { 0 })
+    let is_complete = lost <= 0 && kernel == 0 && malformed == 0 && unwritten == 0;
+    Ok(if is_complete { 0 } else { NO })
 }

@@ -12,7 +12,7 @@ use weir_store::{QueryLimits, Rows, Store};
 const LATENCY: &str = "total(merged(histogram)) AS packets, mean(merged(histogram)) AS mean_ns,
     quantile(merged(histogram), 0.5) AS p50, quantile(merged(histogram), 0.99) AS p99,
     quantile(merged(histogram), 0.999) AS p999, quantile(merged(histogram), 0.9999) AS p9999,
-    most(merged(histogram)) AS most";
+    maximum(merged(histogram)) AS max";
 
 /// A time of the file as a clock's, in UTC.
 fn clock(column: &str) -> String {
@@ -29,8 +29,8 @@ impl View {
         };
         match self {
             View::Flows => (
-                "SELECT flow, path, reports, latency_sum * 1.0 / latency_count AS mean_ns, latency_min AS least,
-                    latency_max AS most, iif(latency_count > 0, jitter, NULL) AS jitter_ns, dropped, lost, reordered, path_changes
+                "SELECT flow, path, reports, latency_sum * 1.0 / latency_count AS mean_ns, latency_min AS min,
+                    latency_max AS max, iif(latency_count > 0, jitter, NULL) AS jitter_ns, dropped, lost, reordered, path_changes
                  FROM flows WHERE last_seen > {since}"
                     .to_owned(),
                 "reports",
@@ -46,7 +46,7 @@ impl View {
             View::Ports => (
                 merged(
                     &format!(
-                        "{LATENCY}, sum(tx_utilisation_sum) * 1.0 / sum(tx_utilisation_count) AS utilisation, max(tx_utilisation_max) AS utilisation_most"
+                        "{LATENCY}, sum(tx_utilisation_sum) * 1.0 / sum(tx_utilisation_count) AS utilisation, max(tx_utilisation_max) AS utilisation_max"
                     ),
                     "ports",
                     "port",
@@ -85,7 +85,7 @@ impl View {
             ),
             View::Clocks => (
                 "SELECT node, reference, offset AS offset_ns, uncertainty AS uncertainty_ns FROM clocks
-                 WHERE interval = (SELECT max(interval) FROM clocks) AND {since} IS NOT NULL"
+                 WHERE interval = (SELECT max(interval) FROM clocks JOIN intervals USING (interval) WHERE end > {since})"
                     .to_owned(),
                 "offset_ns",
             ),
@@ -93,7 +93,8 @@ impl View {
                 let (start, end) = (clock("start"), clock("end"));
                 (
                     format!(
-                        "SELECT {start} AS begin, {end} AS until, datagrams, bytes, reports, flows_evicted, events_left_out
+                        "SELECT {start} AS begin, {end} AS until, datagrams, bytes, reports, dropped_by_kernel, flows_evicted,
+                             events_left_out
                          FROM intervals WHERE end > {{since}}"
                     ),
                     "begin",

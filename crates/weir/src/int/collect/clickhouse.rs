@@ -56,10 +56,10 @@ mod sending {
 
     const TABLES: [&str; 3] = [
         "CREATE TABLE IF NOT EXISTS weir_int_histograms (time DateTime64(9), kind LowCardinality(String), name String,
-         values UInt64, mean Float64, p50 UInt64, p90 UInt64, p99 UInt64, p999 UInt64, p9999 UInt64, most UInt64)
+         values UInt64, mean Float64, p50 UInt64, p90 UInt64, p99 UInt64, p999 UInt64, p9999 UInt64, max UInt64)
          ENGINE = MergeTree ORDER BY (kind, name, time)",
         "CREATE TABLE IF NOT EXISTS weir_int_flows (time DateTime64(9), flow String, path String, reports UInt64,
-         dropped UInt64, path_changes UInt64, latency_count UInt64, latency_sum UInt64, latency_most UInt64,
+         dropped UInt64, path_changes UInt64, latency_count UInt64, latency_sum UInt64, latency_max UInt64,
          jitter Float64, lost Int64) ENGINE = MergeTree ORDER BY (flow, time)",
         "CREATE TABLE IF NOT EXISTS weir_int_events (time DateTime64(9), what LowCardinality(String), subject String,
          detail String) ENGINE = MergeTree ORDER BY (what, time)",
@@ -138,7 +138,7 @@ mod sending {
                     "time": time(interval.end), "kind": kind, "name": name, "values": histogram.count(),
                     "mean": histogram.mean(), "p50": histogram.quantile(0.5), "p90": histogram.quantile(0.9),
                     "p99": histogram.quantile(0.99), "p999": histogram.quantile(0.999),
-                    "p9999": histogram.quantile(0.9999), "most": histogram.max(),
+                    "p9999": histogram.quantile(0.9999), "max": histogram.max(),
                 }));
             }
         };
@@ -164,7 +164,7 @@ mod sending {
             "time": time(end), "flow": flow.key.to_string(),
             "path": flow.path.as_ref().map(ToString::to_string).unwrap_or_default(),
             "reports": flow.reports, "dropped": flow.dropped, "path_changes": flow.path_changes,
-            "latency_count": flow.latency.count, "latency_sum": flow.latency.sum, "latency_most": flow.latency.max,
+            "latency_count": flow.latency.count, "latency_sum": flow.latency.sum, "latency_max": flow.latency.max,
             "jitter": flow.jitter, "lost": flow.sequence.map_or(0, |counts| counts.lost),
         })
     }

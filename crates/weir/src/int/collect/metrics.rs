@@ -1,5 +1,6 @@
 //! Counters and quantiles for Prometheus.
 
+use super::Outcome;
 use crate::output::Messages;
 use anyhow::{Context, Result};
 use std::fmt::{Display, Write};
@@ -56,14 +57,19 @@ impl Metrics {
             text,
             runtime: Some(runtime),
         };
-        metrics.update(&Interval::default(), &Totals::default(), 0, 0);
+        let outcome = Outcome {
+            totals: &Totals::default(),
+            lost: 0,
+            kernel: 0,
+            unwritten: 0,
+        };
+        metrics.update(&Interval::default(), &outcome);
         Ok(metrics)
     }
 
     /// Gives out the totals, and the quantiles of the last interval.
-    /// `lost`: reports that are missing; `dropped`: datagrams that the kernel has dropped.
-    pub fn update(&self, interval: &Interval, totals: &Totals, lost: i64, dropped: u64) {
-        let text = text(interval, totals, lost, dropped);
+    pub fn update(&self, interval: &Interval, outcome: &Outcome<'_>) {
+        let text = text(interval, outcome);
         *self.text.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
@@ -76,11 +82,12 @@ impl Drop for Metrics {
     }
 }
 
-fn text(interval: &Interval, totals: &Totals, lost: i64, dropped: u64) -> String {
+fn text(interval: &Interval, outcome: &Outcome<'_>) -> String {
+    let totals = outcome.totals;
     let mut text = String::new();
     counter(&mut text, "datagrams", "Datagrams of reports.", totals.datagrams);
     counter(&mut text, "reports", "Reports that were decoded.", totals.reports);
-    let lost = u64::try_from(lost).unwrap_or(0);
+    let lost = u64::try_from(outcome.lost).unwrap_or(0);
     counter(
         &mut text,
         "reports_missing",
@@ -91,7 +98,13 @@ fn text(interval: &Interval, totals: &Totals, lost: i64, dropped: u64) -> String
         &mut text,
         "datagrams_dropped",
         "Datagrams that the kernel dropped.",
-        dropped,
+        outcome.kernel,
+    );
+    counter(
+        &mut text,
+        "intervals_not_written",
+        "Intervals whose results could not be written to the file.",
+        outcome.unwritten,
     );
     counter(
         &mut text,
@@ -222,7 +235,7 @@ fn summaries<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{Outcome, text};
     use weir_collector::{Interval, PortKey, PortSummary, Totals};
 
     #[test]
@@ -239,10 +252,17 @@ mod tests {
             reports: 7,
             ..Totals::default()
         };
-        let text = text(&interval, &totals, 3, 0);
+        let outcome = Outcome {
+            totals: &totals,
+            lost: 3,
+            kernel: 0,
+            unwritten: 2,
+        };
+        let text = text(&interval, &outcome);
         for line in [
             "weir_int_reports_total 7",
             "weir_int_reports_missing_total 3",
+            "weir_int_intervals_not_written_total 2",
             "weir_int_reports_malformed_total{reason=\"truncated\"} 0",
             "weir_int_hop_latency_ns{port=\"1:2\",quantile=\"0.99\"} 100",
             "weir_int_hop_latency_ns_count{port=\"1:2\"} 1",

@@ -35,8 +35,8 @@ impl Raw {
     }
 
     /// Ends the file.
-    pub fn finish(self) -> Result<()> {
-        match self.file {
+    pub fn finish(&mut self) -> Result<()> {
+        match self.file.take() {
             Some((file, _)) => Ok(file.finish()?),
             None => Ok(()),
         }
@@ -60,7 +60,7 @@ impl Raw {
     }
 
     /// Ends nothing.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 }

@@ -1,0 +1,308 @@
+//! The connection to a switch, in a thread of its own.
+
+use crate::entries::Tables;
+use crate::error::SwitchError;
+use crate::plan::{Entries, Forwarding};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use weir_client::batch::Atomicity;
+use weir_client::{Batch, Client, Code, Error, Options, Overflow, PacketIn, Standing, Subscription, Value};
+
+/// Packets between the threads, in each direction.
+const QUEUE: usize = 4096;
+
+/// The time between two attempts to connect or to write.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// News from the switch.
+#[derive(Debug)]
+pub enum FromSwitch {
+    /// A packet for the control plane.
+    Packet {
+        /// Port of arrival.
+        port: u32,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// The entries are those that were last set.
+    Written {
+        /// Updates that were necessary.
+        updates: usize,
+        /// The time for them.
+        time: Duration,
+        /// All entries had to be read: the connection is new, or a write had failed.
+        is_resynchronised: bool,
+    },
+    /// The connection is lost, or the switch refuses; another attempt follows.
+    Failed(String),
+}
+
+/// A connection to a switch. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Driver {
+    packets: mpsc::Sender<(u32, Vec<u8>)>,
+    forwarding: watch::Sender<Forwarding>,
+    news: Receiver<FromSwitch>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Driver {
+    /// Starts a thread that connects by P4Runtime, and tries again until it works. A byte is
+    /// written to `wake` with news; it should not block.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn start(options: Options, wake: UnixStream) -> io::Result<Self> {
+        let options = options.reconnect(Some(RETRY));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (packets, outgoing) = mpsc::channel(QUEUE);
+        let (forwarding, desired) = watch::channel(Forwarding::default());
+        let (sender, news) = sync_channel(QUEUE);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let link = Link {
+            sender,
+            wake,
+            dropped: Arc::clone(&dropped),
+        };
+        let run = move || runtime.block_on(run(options, outgoing, desired, link));
+        std::thread::Builder::new().name("switch".to_owned()).spawn(run)?;
+        Ok(Driver {
+            packets,
+            forwarding,
+            news,
+            dropped,
+        })
+    }
+
+    /// Sends a frame out of a port. It is dropped and counted where too many wait.
+    pub fn send(&self, port: u32, frame: Vec<u8>) {
+        if self.packets.try_send((port, frame)).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets what the switch has to know; the difference is written.
+    pub fn set(&self, forwarding: Forwarding) {
+        let _ = self.forwarding.send_if_modified(|known| {
+            let is_new = *known != forwarding;
+            *known = forwarding;
+            is_new
+        });
+    }
+
+    /// News, if there are any.
+    pub fn next(&self) -> Option<FromSwitch> {
+        self.news.try_recv().ok()
+    }
+
+    /// Frames that were dropped between the threads.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// The way to the owner of a [`Driver`].
+struct Link {
+    sender: SyncSender<FromSwitch>,
+    wake: UnixStream,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Link {
+    fn tell(&mut self, news: FromSwitch) {
+        if self.sender.try_send(news).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        // A full pipe wakes the owner, too.
+        let _ = self.wake.write(&[0]);
+    }
+}
+
+/// Connects until it works, then serves until the owner is gone.
+async fn run(
+    options: Options,
+    mut outgoing: mpsc::Receiver<(u32, Vec<u8>)>,
+    mut desired: watch::Receiver<Forwarding>,
+    mut link: Link,
+) {
+    let client = loop {
+        tokio::select! {
+            connected = Client::connect(options.clone()) => match connected {
+                Ok(client) => break client,
+                Err(error) => link.tell(FromSwitch::Failed(error.to_string())),
+            },
+            is_gone = gone(&mut outgoing) => if is_gone { return },
+        }
+        tokio::select! {
+            () = tokio::time::sleep(RETRY) => {}
+            is_gone = gone(&mut outgoing) => if is_gone { return },
+        }
+    };
+    let mut standings = client.standings();
+    standings.mark_changed();
+    let mut session = Session {
+        packets: client.packets(QUEUE, Overflow::Count),
+        client,
+        tables: None,
+        known: None,
+        failed: None,
+        atomicity: Atomicity::DataplaneAtomic,
+    };
+    loop {
+        let retry = session.failed.map(|time| time + RETRY);
+        tokio::select! {
+            packet = session.packets.next() => match packet {
+                Some(packet) => forward(packet, &mut link),
+                None => return,
+            },
+            frame = outgoing.recv() => match frame {
+                Some((port, frame)) => session.send(port, frame, &mut link).await,
+                None => return session.client.close().await,
+            },
+            changed = desired.changed() => match changed {
+                Ok(()) => {
+                    let forwarding = desired.borrow_and_update().clone();
+                    session.write(&forwarding, &mut link).await;
+                }
+                Err(_) => return session.client.close().await,
+            },
+            _ = standings.changed() => {
+                let standing = standings.borrow_and_update().clone();
+                let forwarding = desired.borrow().clone();
+                session.standing(&standing, &forwarding, &mut link).await;
+            }
+            () = sleep_until(retry) => {
+                let forwarding = desired.borrow().clone();
+                session.write(&forwarding, &mut link).await;
+            }
+        }
+    }
+}
+
+/// Whether the owner is gone; packets before there is a connection are dropped.
+async fn gone(outgoing: &mut mpsc::Receiver<(u32, Vec<u8>)>) -> bool {
+    outgoing.recv().await.is_none()
+}
+
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn forward(packet: PacketIn, link: &mut Link) {
+    let port = packet.metadata.iter().find(|(name, _)| name == "ingress_port");
+    match port.and_then(|(_, value)| u32::try_from(value.as_u64()?).ok()) {
+        Some(port) => link.tell(FromSwitch::Packet {
+            port,
+            frame: packet.payload,
+        }),
+        None => link.tell(FromSwitch::Failed(
+            "a packet-in header without `ingress_port`: the switch runs another program".to_owned(),
+        )),
+    }
+}
+
+/// A connection.
+struct Session {
+    client: Client,
+    packets: Subscription<PacketIn>,
+    tables: Option<Tables>,
+    /// The entries of the switch; `None`: they have to be read.
+    known: Option<Entries>,
+    /// When the last write failed.
+    failed: Option<Instant>,
+    /// Atomic, unless the switch has no such batches.
+    atomicity: Atomicity,
+}
+
+impl Session {
+    async fn send(&self, port: u32, frame: Vec<u8>, link: &mut Link) {
+        let header = [("egress_port", Value::from(port))];
+        if self.client.packet_out(frame, &header).await.is_err() {
+            link.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn standing(&mut self, standing: &Standing, forwarding: &Forwarding, link: &mut Link) {
+        match standing {
+            // Whoever controlled it in between may have changed anything, even the program.
+            Standing::Primary => {
+                (self.tables, self.known) = (None, None);
+                self.write(forwarding, link).await;
+            }
+            Standing::Lost(reason) => link.tell(FromSwitch::Failed(reason.clone())),
+            Standing::Backup(_) => {
+                let reason = "another controller is primary: expected the highest election id";
+                link.tell(FromSwitch::Failed(reason.to_owned()));
+            }
+            Standing::Connecting | Standing::Observer => {}
+        }
+    }
+
+    /// Writes the difference between what is there and what has to be.
+    async fn write(&mut self, forwarding: &Forwarding, link: &mut Link) {
+        self.failed = None;
+        if self.client.standing() != Standing::Primary {
+            return;
+        }
+        let start = Instant::now();
+        let is_resynchronised = self.known.is_none();
+        match self.try_write(forwarding).await {
+            Ok(updates) => link.tell(FromSwitch::Written {
+                updates,
+                time: start.elapsed(),
+                is_resynchronised,
+            }),
+            Err(error) => {
+                // Some of the updates may be done: all is read again.
+                self.known = None;
+                self.failed = Some(Instant::now());
+                link.tell(FromSwitch::Failed(error.to_string()));
+            }
+        }
+    }
+
+    async fn try_write(&mut self, forwarding: &Forwarding) -> Result<usize, SwitchError> {
+        let tables = match self.tables.take() {
+            Some(tables) => tables,
+            None => {
+                self.client.refresh().await?;
+                Tables::of(&self.client)?
+            }
+        };
+        let known = match self.known.take() {
+            Some(known) => known,
+            None => tables.read(&self.client).await?,
+        };
+        let to = known.towards(forwarding)?;
+        let updates = known.updates(&to);
+        if !updates.is_empty() {
+            let mut batch = Batch::new(&self.client.schema());
+            for update in &updates {
+                tables.push(&mut batch, update)?;
+            }
+            self.write_batch(batch).await?;
+        }
+        (self.tables, self.known) = (Some(tables), Some(to));
+        Ok(updates.len())
+    }
+
+    async fn write_batch(&mut self, batch: Batch) -> Result<(), SwitchError> {
+        let written = self.client.write(&batch.clone().atomicity(self.atomicity)).await;
+        match written {
+            // bmv2's servers have no atomic batches.
+            Err(Error::Rpc { code, .. }) if code == Code::Unimplemented && self.atomicity != Atomicity::Continue => {
+                self.atomicity = Atomicity::Continue;
+                Ok(self.client.write(&batch.atomicity(self.atomicity)).await?)
+            }
+            written => Ok(written?),
+        }
+    }
+}
