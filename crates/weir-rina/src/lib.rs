@@ -11,6 +11,7 @@
 //! | [`keepalive`] | keepalive of neighbours |
 //! | [`link_state`] | the link-state database: flooding, ages, refusal of forged and old states |
 //! | [`routing`] | shortest paths with ECMP, loop-free alternates, differences of tables |
+//! | [`transport`] | one connection: fragmentation, flow control, retransmission, congestion control |
 //!
 //! The crate does no I/O, starts no threads and reads no clock: time is a parameter ([`Time`]).
 //! Decoders do not panic, and take memory in proportion to their input. A [`WireError`] names the
@@ -62,6 +63,7 @@ mod read;
 pub mod rib;
 pub mod routing;
 mod time;
+pub mod transport;
 
 pub use error::{EncodeError, Expected, Reason, WireError};
 pub use name::{ApplicationName, NameForm};
