@@ -400,7 +400,8 @@ impl Connection {
         (pci, ack.ranges.iter().flat_map(bytes).collect())
     }
 
-    /// When [`Connection::tick`] or [`Connection::poll_transmit`] has something to do, at the latest.
+    /// When [`Connection::tick`] or [`Connection::poll_transmit`] has something to do, at the
+    /// latest.
     #[must_use]
     pub fn deadline(&self, now: Time) -> Option<Time> {
         if self.closed.is_some() {

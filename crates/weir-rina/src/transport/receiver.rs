@@ -96,9 +96,9 @@ impl Receiver {
         Ok(before.flatten())
     }
 
-    /// Begins the first run. Later ones continue its numbers: within a connection a PDU with the flag
-    /// can reset nothing, forged or old as it may be. A lost first PDU of a reliable connection comes
-    /// again; others begin with whatever arrives first.
+    /// Begins the first run. Later ones continue its numbers: within a connection a PDU with the
+    /// flag can reset nothing, forged or old as it may be. A lost first PDU of a reliable
+    /// connection comes again; others begin with whatever arrives first.
     fn enter_run(&mut self, sequence: u32, has_drf: bool) -> Result<Numbering, Refused> {
         match self.numbering {
             Some(numbering) => Ok(numbering),

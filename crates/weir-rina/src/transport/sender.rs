@@ -210,8 +210,8 @@ impl Sender {
         outgoing
     }
 
-    /// Where the window is closed and nothing is in flight, an update may have been lost: a probe is
-    /// sent after a timeout.
+    /// Where the window is closed and nothing is in flight, an update may have been lost: a probe
+    /// is sent after a timeout.
     fn arm_probe(&mut self, is_open: bool, now: Time) {
         if !is_open && !self.queue.is_empty() && self.sent.is_empty() {
             self.probe_due.get_or_insert(now + self.rtt.rto());
@@ -340,8 +340,8 @@ impl Sender {
         }
     }
 
-    /// PDUs are lost if one that was sent later by the reordering window was acknowledged (RACK, RFC
-    /// 8985).
+    /// PDUs are lost if one that was sent later by the reordering window was acknowledged (RACK,
+    /// RFC 8985).
     fn detect_losses(&mut self, now: Time) {
         let window = self.rtt.reordering_window();
         let before = self.lost.len();

@@ -1,0 +1,215 @@
+//! Messages of flow allocation.
+
+use super::{Flow, Peer, State, policies};
+use crate::output::{FlowEvent, FlowId, Output, Refused};
+use crate::process::IpcProcess;
+use crate::{MESSAGES, VALUES};
+use weir_rina::Time;
+use weir_rina::cdap::objects::{ConnectionId, FlowRequest, Node, Object, WellKnown};
+use weir_rina::cdap::{Message, Opcode, result};
+use weir_rina::efcp::{Address, CepId};
+
+impl IpcProcess {
+    pub(super) fn flow_request(&self, id: FlowId, flow: &Flow, peer: Option<Peer>) -> FlowRequest {
+        FlowRequest {
+            source_application: flow.local.clone(),
+            destination_application: flow.remote.clone(),
+            source_port: id.0.into(),
+            destination_port: peer.map_or(0, |peer| peer.port),
+            source: Node::Address(self.address().unwrap_or(Address(0)).0.into()),
+            destination: None,
+            connections: vec![ConnectionId {
+                qos: policies(&flow.qos).qos.0,
+                source_cep: flow.cep.0,
+                destination_cep: peer.map_or(0, |peer| peer.cep.0),
+            }],
+            current_connection: 0,
+            state: 0,
+            qos: Some(flow.qos),
+        }
+    }
+
+    pub(super) fn respond_to_request(&mut self, id: FlowId, peer: Peer, invoke_id: i32, now: Time) {
+        let Some(flow) = self.flows.all.get(&id) else {
+            return;
+        };
+        let request = self.flow_request(id, flow, Some(peer));
+        let object = WellKnown::Flows.id(MESSAGES);
+        let message = Message {
+            invoke_id,
+            result: result::SUCCESS,
+            ..Message::about(
+                Opcode::CreateR,
+                object.class,
+                object.name,
+                Some(request.to_value(VALUES)),
+            )
+        };
+        self.send_remote(peer.address, &message, now);
+    }
+
+    pub(super) fn send_refusal(&mut self, to: Address, invoke_id: i32, reason: &str, now: Time) {
+        let object = WellKnown::Flows.id(MESSAGES);
+        let message = Message {
+            invoke_id,
+            result: result::REFUSED,
+            result_reason: reason.to_owned(),
+            ..Message::about(Opcode::CreateR, object.class, object.name, None)
+        };
+        self.send_remote(to, &message, now);
+    }
+
+    /// Takes a message of flow allocation.
+    pub(crate) fn receive_flow_message(&mut self, source: Address, message: &Message, now: Time) {
+        match message.opcode {
+            Opcode::Create => self.flow_requested(source, message, now),
+            Opcode::CreateR => self.flow_answered(source, message, now),
+            Opcode::Delete => self.flow_deleted(source, message, now),
+            Opcode::DeleteR => {
+                let is_ours = |flow: &Flow| {
+                    matches!(flow.state, State::Deleting { peer, invoke_id, .. }
+                        if peer.address == source && invoke_id == message.invoke_id)
+                };
+                let id = self.flows.all.iter().find(|(_, flow)| is_ours(flow)).map(|(id, _)| *id);
+                if let Some(id) = id {
+                    self.remove_flow(id);
+                }
+            }
+            Opcode::Connect
+            | Opcode::ConnectR
+            | Opcode::Release
+            | Opcode::ReleaseR
+            | Opcode::Read
+            | Opcode::ReadR
+            | Opcode::CancelRead
+            | Opcode::CancelReadR
+            | Opcode::Write
+            | Opcode::WriteR
+            | Opcode::Start
+            | Opcode::StartR
+            | Opcode::Stop
+            | Opcode::StopR => self.refuse_input(Refused::UnexpectedMessage),
+        }
+    }
+
+    fn read_request(&mut self, message: &Message) -> Option<(FlowRequest, ConnectionId)> {
+        let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
+        let request = bytes.and_then(|bytes| FlowRequest::decode(bytes, VALUES).ok());
+        let found = request.and_then(|request| {
+            let connection = *request.connections.first()?;
+            Some((request, connection))
+        });
+        if found.is_none() {
+            self.refuse_input(Refused::MalformedMessage);
+        }
+        found
+    }
+
+    fn flow_requested(&mut self, source: Address, message: &Message, now: Time) {
+        let Some((request, connection)) = self.read_request(message) else {
+            return;
+        };
+        let peer = Peer {
+            address: source,
+            port: request.source_port,
+            cep: CepId(connection.source_cep),
+        };
+        // The response may have been lost.
+        let known = self.flows.all.iter().find(|(_, flow)| {
+            flow.peer() == Some(peer) && !matches!(flow.state, State::Deleting { .. } | State::Draining { .. })
+        });
+        if let Some((&id, flow)) = known {
+            if matches!(flow.state, State::Open { .. }) {
+                self.respond_to_request(id, peer, message.invoke_id, now);
+            }
+            return;
+        }
+        let local = request.destination_application;
+        if !self.registrations.contains(&local) {
+            return self.send_refusal(source, message.invoke_id, "the application is not registered", now);
+        }
+        let (remote, qos) = (request.source_application, request.qos.unwrap_or_default());
+        let state = State::Requested {
+            peer,
+            invoke_id: message.invoke_id,
+        };
+        match self.add_flow(local.clone(), remote.clone(), qos, state, now) {
+            Ok(id) => {
+                let event = FlowEvent::Requested { local, remote, qos };
+                self.outputs.push_back(Output::Flow(id, event));
+            }
+            Err(_) => {
+                self.refuse_input(Refused::Limit);
+                self.send_refusal(source, message.invoke_id, "too many flows", now);
+            }
+        }
+    }
+
+    fn flow_answered(&mut self, source: Address, message: &Message, now: Time) {
+        let is_ours = |flow: &Flow| {
+            matches!(flow.state, State::Requesting { address, invoke_id, .. }
+                if address == source && invoke_id == message.invoke_id)
+        };
+        let Some(id) = self.flows.all.iter().find(|(_, flow)| is_ours(flow)).map(|(id, _)| *id) else {
+            return self.refuse_input(Refused::UnexpectedMessage);
+        };
+        if message.result != result::SUCCESS {
+            let reason = if message.result_reason.is_empty() {
+                format!("result {}", message.result)
+            } else {
+                message.result_reason.clone()
+            };
+            return self.close_flow(id, &reason);
+        }
+        let Some((request, connection)) = self.read_request(message) else {
+            return;
+        };
+        let peer = Peer {
+            address: source,
+            port: request.source_port,
+            cep: CepId(connection.source_cep),
+        };
+        self.open(id, peer, now);
+        self.outputs.push_back(Output::Flow(id, FlowEvent::Allocated));
+    }
+
+    fn flow_deleted(&mut self, source: Address, message: &Message, now: Time) {
+        let number = message
+            .object_name
+            .rsplit('/')
+            .next()
+            .and_then(|number| number.parse().ok());
+        let id = number.map(FlowId);
+        let peer = id.and_then(|id| self.flows.all.get(&id)).and_then(Flow::peer);
+        if peer.is_some_and(|peer| peer.address != source) {
+            return self.refuse_input(Refused::UnexpectedMessage);
+        }
+        if let (Some(id), Some(_)) = (id, peer) {
+            self.close_flow(id, "deallocated by the other side");
+        }
+        if let Some(response) = message.response(result::SUCCESS, "") {
+            self.send_remote(source, &response, now);
+        }
+    }
+
+    pub(super) fn send_request(&mut self, id: FlowId, address: Address, invoke_id: i32, now: Time) {
+        let Some(flow) = self.flows.all.get(&id) else {
+            return;
+        };
+        let request = self.flow_request(id, flow, None);
+        let object = WellKnown::Flows.id(MESSAGES);
+        let name = format!("{}/key={}-{}", object.name, request_key(&request.source), id.0);
+        let message = Message {
+            invoke_id,
+            ..Message::about(Opcode::Create, object.class, &name, Some(request.to_value(VALUES)))
+        };
+        self.send_remote(address, &message, now);
+    }
+}
+
+fn request_key(node: &Node) -> u64 {
+    match node {
+        Node::Address(address) => *address,
+        Node::Name(_) => 0,
+    }
+}

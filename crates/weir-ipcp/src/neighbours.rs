@@ -1,0 +1,596 @@
+//! Neighbours: found by ARP, enrolled, and watched by keepalive.
+
+use crate::MESSAGES;
+use crate::config::{PortId, ms};
+use crate::frame::{Frame, header};
+use crate::output::{Down, Event, Output, Refused};
+use crate::process::IpcProcess;
+use std::time::Duration;
+use weir_rina::arp::{ArpPacket, MacAddress, Operation, ShimDialect};
+use weir_rina::cdap::objects::WellKnown;
+use weir_rina::cdap::{Message, Opcode};
+use weir_rina::efcp::Address;
+use weir_rina::enrolment::{
+    Authenticator, Enrollee, EnrolleeConfig, Enroller, EnrollerConfig, Password, Retries, Step,
+};
+use weir_rina::keepalive::{Keepalive, KeepaliveAction, KeepaliveConfig};
+use weir_rina::{ApplicationName, Time};
+
+const SHIM: ShimDialect = ShimDialect::Rlite;
+/// How much slower a port is searched once it has a neighbour.
+const KNOWN_FACTOR: u32 = 20;
+/// An M_CONNECT this long after the enrolment is that of a neighbour that has restarted; before, it
+/// was delayed on its way.
+const SETTLED: Duration = Duration::from_millis(50);
+/// Attempts of each message of the enrolment.
+const ATTEMPTS: u32 = 5;
+
+/// A neighbour: its port and its MAC address there.
+pub(crate) type NeighbourKey = (PortId, MacAddress);
+
+#[derive(Debug)]
+pub(crate) enum Exchange {
+    Enrollee(Box<Enrollee>),
+    Enroller(Box<Enroller>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Neighbour {
+    /// Its name, once it is enrolled.
+    pub name: Option<String>,
+    pub exchange: Option<Exchange>,
+    /// It has answered for the DIF: others can enrol with it.
+    is_member: bool,
+    /// Since when it is enrolled.
+    pub up: Option<Time>,
+    keepalive: Option<Keepalive>,
+    /// When the next enrolment may start.
+    retry: Time,
+    last_heard: Time,
+}
+
+#[derive(Debug)]
+pub(crate) struct PortState {
+    pub is_up: bool,
+    next_request: Time,
+}
+
+impl PortState {
+    pub fn new(now: Time) -> Self {
+        PortState {
+            is_up: true,
+            next_request: now,
+        }
+    }
+}
+
+/// A neighbour, for people.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct NeighbourView {
+    /// The port.
+    pub port: PortId,
+    /// Its MAC address.
+    #[serde(serialize_with = "crate::output::text")]
+    pub mac: MacAddress,
+    /// Its name, once it is enrolled.
+    pub name: Option<String>,
+    /// Its address, once it is known.
+    pub address: Option<u32>,
+    /// `found`, `enrolling` or `enrolled`.
+    pub state: &'static str,
+}
+
+impl IpcProcess {
+    fn authenticator(&self) -> Authenticator {
+        match &self.config.password {
+            None => Authenticator::None,
+            Some(password) => Authenticator::Password(Password::new(password.as_bytes())),
+        }
+    }
+
+    fn retries(&self) -> Retries {
+        Retries {
+            timeout: ms(self.config.timers.enrolment),
+            attempts: ATTEMPTS,
+        }
+    }
+
+    /// The port is up: neighbours are searched.
+    pub fn port_up(&mut self, port: PortId, now: Time) {
+        if let Some(state) = self.ports.get_mut(&port) {
+            state.is_up = true;
+            state.next_request = now;
+        }
+        self.tick(now);
+    }
+
+    /// The port is down: links over it are withdrawn at once.
+    pub fn port_down(&mut self, port: PortId, now: Time) {
+        if let Some(state) = self.ports.get_mut(&port) {
+            state.is_up = false;
+        }
+        let of_port: Vec<NeighbourKey> = self.neighbours.keys().filter(|key| key.0 == port).copied().collect();
+        for key in of_port {
+            self.neighbour_down(key, Down::Port, now);
+            self.neighbours.remove(&key);
+        }
+        self.flush(now);
+    }
+
+    /// The neighbours.
+    #[must_use]
+    pub fn neighbours(&self) -> Vec<NeighbourView> {
+        let view = |(key, neighbour): (&NeighbourKey, &Neighbour)| NeighbourView {
+            port: key.0,
+            mac: key.1,
+            address: neighbour
+                .name
+                .as_ref()
+                .and_then(|name| self.names.get(name))
+                .map(|address| address.0),
+            name: neighbour.name.clone(),
+            state: match (neighbour.up, &neighbour.exchange) {
+                (Some(_), _) => "enrolled",
+                (None, Some(_)) => "enrolling",
+                (None, None) => "found",
+            },
+        };
+        self.neighbours.iter().map(view).collect()
+    }
+
+    /// The enrolled neighbours of a name.
+    pub(crate) fn links_to<'a>(&'a self, name: &'a str) -> impl Iterator<Item = NeighbourKey> + 'a {
+        let is_up = move |neighbour: &Neighbour| neighbour.up.is_some() && neighbour.name.as_deref() == Some(name);
+        self.neighbours
+            .iter()
+            .filter(move |(_, neighbour)| is_up(neighbour))
+            .map(|(key, _)| *key)
+    }
+
+    pub(crate) fn receive_arp(&mut self, port: PortId, frame: &Frame<'_>, now: Time) {
+        let Ok(packet) = ArpPacket::decode(frame.payload) else {
+            return self.refuse_input(Refused::Malformed);
+        };
+        let Ok((sender, target)) = packet.names(SHIM) else {
+            return self.refuse_input(Refused::Malformed);
+        };
+        if packet.sender_mac != frame.from || frame.from.0[0] & 1 != 0 {
+            return self.refuse_input(Refused::Malformed);
+        }
+        let (own, dif) = (self.own_name(), ApplicationName::process(self.config.dif.clone()));
+        match packet.operation {
+            Operation::Request => {
+                // Members answer for the DIF, so that others can enrol with them.
+                let is_for_us = target == own || (target == dif && self.address.is_some());
+                if !is_for_us || !self.is_expected(port, &sender) {
+                    return;
+                }
+                if self.find_neighbour((port, frame.from), now) {
+                    self.send_arp(port, &packet.reply(self.port_mac(port)), frame.from);
+                }
+            }
+            Operation::Reply => {
+                let key = (port, frame.from);
+                if target == own && sender == dif && self.find_neighbour(key, now) {
+                    self.set_member(key, now);
+                }
+            }
+        }
+    }
+
+    fn set_member(&mut self, key: NeighbourKey, now: Time) {
+        if let Some(neighbour) = self.neighbours.get_mut(&key)
+            && !neighbour.is_member
+        {
+            neighbour.is_member = true;
+            self.tick_neighbour(key, now);
+        }
+    }
+
+    /// Whether the configuration permits a neighbour of this name.
+    fn is_expected(&self, port: PortId, name: &ApplicationName) -> bool {
+        let expected = self.config.ports.iter().find(|p| p.number == port);
+        let expected = expected.and_then(|port| port.neighbour.as_ref());
+        expected.is_none_or(|expected| name.process == *expected)
+    }
+
+    /// Adds a neighbour; false if there are too many.
+    fn find_neighbour(&mut self, key: NeighbourKey, now: Time) -> bool {
+        if let Some(neighbour) = self.neighbours.get_mut(&key) {
+            neighbour.last_heard = now;
+            return true;
+        }
+        let of_port = self.neighbours.keys().filter(|known| known.0 == key.0).count();
+        if of_port >= self.config.limits.neighbours_per_port {
+            self.refuse_input(Refused::Limit);
+            return false;
+        }
+        let neighbour = Neighbour {
+            name: None,
+            exchange: None,
+            is_member: false,
+            up: None,
+            keepalive: None,
+            retry: now,
+            last_heard: now,
+        };
+        self.neighbours.insert(key, neighbour);
+        true
+    }
+
+    fn send_arp(&mut self, port: PortId, packet: &ArpPacket<'_>, to: MacAddress) {
+        let Some(config) = self.config.ports.iter().find(|p| p.number == port) else {
+            return;
+        };
+        let mut frame = header(config, to, SHIM.ether_type());
+        if packet.encode(&mut frame).is_ok() {
+            self.send_frame(port, frame);
+        }
+    }
+
+    fn port_mac(&self, port: PortId) -> MacAddress {
+        let config = self.config.ports.iter().find(|p| p.number == port);
+        config.map_or(MacAddress::default(), |port| port.mac)
+    }
+
+    fn own_name(&self) -> ApplicationName {
+        ApplicationName::process(self.config.name.clone())
+    }
+
+    /// Asks for neighbours on ports whose time has come.
+    fn discover(&mut self, now: Time) {
+        let due: Vec<PortId> = self
+            .ports
+            .iter()
+            .filter(|(_, state)| state.is_up && state.next_request <= now)
+            .map(|(port, _)| *port)
+            .collect();
+        for port in due {
+            let is_known = self.neighbours.iter().any(|(key, n)| key.0 == port && n.up.is_some());
+            let interval = ms(self.config.timers.discovery) * if is_known { KNOWN_FACTOR } else { 1 };
+            if let Some(state) = self.ports.get_mut(&port) {
+                state.next_request = now + interval;
+            }
+            let text = |name: &str| ApplicationName::process(name).to_text(SHIM.name_form());
+            let (Ok(sender), Ok(target)) = (text(&self.config.name), text(&self.config.dif)) else {
+                continue;
+            };
+            let packet = ArpPacket {
+                operation: Operation::Request,
+                sender_mac: self.port_mac(port),
+                sender: sender.as_ref(),
+                target_mac: MacAddress::default(),
+                target: target.as_ref(),
+            };
+            self.send_arp(port, &packet, MacAddress::BROADCAST);
+        }
+    }
+
+    /// Starts an enrolment through a neighbour.
+    fn enrol(&mut self, key: NeighbourKey, now: Time) {
+        let config = EnrolleeConfig {
+            name: self.config.name.clone(),
+            dif: self.config.dif.clone(),
+            proposed: self.address.unwrap_or(self.proposal),
+            lower_difs: Vec::new(),
+            authenticator: self.authenticator(),
+            dialect: MESSAGES,
+            retries: self.retries(),
+            max_parameters: 16,
+        };
+        let nonce = self.random_nonce();
+        let (enrollee, step) = Enrollee::new(config, nonce, now);
+        if let Some(neighbour) = self.neighbours.get_mut(&key) {
+            neighbour.exchange = Some(Exchange::Enrollee(Box::new(enrollee)));
+        }
+        self.take_step(key, step, now);
+    }
+
+    fn new_enroller(&mut self, now: Time) -> Enroller {
+        let config = EnrollerConfig {
+            name: self.config.name.clone(),
+            dif: self.config.dif.clone(),
+            lower_difs: Vec::new(),
+            authenticator: self.authenticator(),
+            dialect: MESSAGES,
+            retries: self.retries(),
+            parameters: Vec::new(),
+        };
+        let nonce = self.random_nonce();
+        Enroller::new(config, nonce, now)
+    }
+
+    /// Takes a message of a neighbour that belongs to its enrolment.
+    pub(crate) fn receive_enrolment(&mut self, key: NeighbourKey, message: &Message, now: Time) {
+        if message.opcode == Opcode::Connect && !self.prepare_enroller(key, message, now) {
+            return;
+        }
+        let Some(neighbour) = self.neighbours.get_mut(&key) else {
+            return;
+        };
+        let step = match &mut neighbour.exchange {
+            None => return self.refuse_input(Refused::NotEnrolled),
+            Some(Exchange::Enrollee(enrollee)) => enrollee.receive(message, now),
+            Some(Exchange::Enroller(enroller)) => enroller.receive(message, &mut self.addresses, now),
+        };
+        self.take_step(key, step, now);
+    }
+
+    /// Whether an M_CONNECT is for an enroller, which exists then.
+    fn prepare_enroller(&mut self, key: NeighbourKey, message: &Message, now: Time) -> bool {
+        if self.address.is_none() {
+            self.refuse_input(Refused::NotEnrolled);
+            return false;
+        }
+        let Some(neighbour) = self.neighbours.get(&key) else {
+            return false;
+        };
+        if !self.is_expected(key.0, &message.source) {
+            self.refuse_input(Refused::UnexpectedMessage);
+            return false;
+        }
+        match neighbour.up {
+            Some(up) if now.since(up) < SETTLED => return false,
+            Some(_) => self.neighbour_down(key, Down::Restarted, now),
+            None => {}
+        }
+        let Some(neighbour) = self.neighbours.get(&key) else {
+            return false;
+        };
+        let is_needed = match &neighbour.exchange {
+            None => true,
+            // Both sides have begun: that with the smaller MAC address enrols.
+            Some(Exchange::Enrollee(_)) => neighbour.up.is_none() && key.1 < self.port_mac(key.0),
+            Some(Exchange::Enroller(enroller)) => neighbour.up.is_none() && enroller.deadline().is_none(),
+        };
+        if is_needed {
+            let enroller = self.new_enroller(now);
+            if let Some(neighbour) = self.neighbours.get_mut(&key) {
+                neighbour.exchange = Some(Exchange::Enroller(Box::new(enroller)));
+            }
+            return true;
+        }
+        !matches!(
+            self.neighbours.get(&key).and_then(|n| n.exchange.as_ref()),
+            Some(Exchange::Enrollee(_))
+        )
+    }
+
+    fn take_step(&mut self, key: NeighbourKey, step: Step, now: Time) {
+        for message in &step.messages {
+            self.send_to_neighbour(key, message);
+        }
+        match step.event {
+            None => {}
+            Some(weir_rina::enrolment::Event::Failed(failure)) => {
+                self.counters.enrolments_failed[failure.index()] += 1;
+                let port = key.0;
+                self.event(Event::EnrolmentFailed { port, failure });
+                let pause =
+                    ms(self.config.timers.enrolment) + Duration::from_millis(u64::from(self.random_u32() % 200));
+                if let Some(neighbour) = self.neighbours.get_mut(&key) {
+                    neighbour.exchange = None;
+                    neighbour.is_member = false;
+                    neighbour.retry = now + pause;
+                }
+            }
+            Some(weir_rina::enrolment::Event::Enrolled(enrolled)) => {
+                let is_enrollee = matches!(
+                    self.neighbours.get(&key).and_then(|n| n.exchange.as_ref()),
+                    Some(Exchange::Enrollee(_))
+                );
+                if is_enrollee {
+                    self.joined(enrolled.address, now);
+                } else {
+                    self.note_name(&enrolled.neighbour, enrolled.address);
+                }
+                let name = ApplicationName::process(enrolled.neighbour.clone());
+                if self.is_expected(key.0, &name) {
+                    self.neighbour_up(key, enrolled.neighbour, now);
+                } else {
+                    self.refuse_input(Refused::UnexpectedMessage);
+                    self.neighbours.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn neighbour_up(&mut self, key: NeighbourKey, name: String, now: Time) {
+        if name == self.config.name {
+            // A loop, or another process of the same name.
+            self.refuse_input(Refused::UnexpectedMessage);
+            self.neighbours.remove(&key);
+            return;
+        }
+        let cost = self
+            .config
+            .ports
+            .iter()
+            .find(|p| p.number == key.0)
+            .map_or(1, |port| port.cost);
+        let is_first = self.links_to(&name).next().is_none();
+        let config = KeepaliveConfig {
+            interval: ms(self.config.timers.keepalive),
+            misses: self.config.timers.keepalive_misses,
+            dialect: MESSAGES,
+        };
+        if let Some(neighbour) = self.neighbours.get_mut(&key) {
+            neighbour.name = Some(name.clone());
+            neighbour.up = Some(now);
+            neighbour.keepalive = Some(Keepalive::new(config, now));
+        }
+        self.counters.enrolments += 1;
+        if is_first {
+            self.links.neighbour_up(name.clone(), cost, now);
+            self.directory.neighbour_up(&name);
+        }
+        // A second link changes routes, too, but no link state.
+        self.routes_dirty = true;
+        let port = key.0;
+        self.event(Event::NeighbourUp { neighbour: name, port });
+    }
+
+    /// A link is not used any more.
+    pub(crate) fn neighbour_down(&mut self, key: NeighbourKey, reason: Down, now: Time) {
+        let Some(neighbour) = self.neighbours.get_mut(&key) else {
+            return;
+        };
+        neighbour.exchange = None;
+        neighbour.keepalive = None;
+        neighbour.retry = now;
+        let was_up = neighbour.up.take().is_some();
+        let Some(name) = neighbour.name.take().filter(|_| was_up) else {
+            return;
+        };
+        if let Some(state) = self.ports.get_mut(&key.0) {
+            state.next_request = now;
+        }
+        if self.links_to(&name).next().is_none() {
+            self.links.neighbour_down(&name, now);
+            self.directory.neighbour_down(&name);
+        }
+        // A failure of an own link does not wait for others.
+        self.routes_dirty = true;
+        self.next_routes = now;
+        let port = key.0;
+        self.event(Event::NeighbourDown {
+            neighbour: name,
+            port,
+            reason,
+        });
+    }
+
+    /// Takes a keepalive message of an enrolled neighbour.
+    pub(crate) fn receive_keepalive(&mut self, key: NeighbourKey, message: &Message) {
+        let keepalive = self.neighbours.get(&key).and_then(|n| n.keepalive.as_ref());
+        if let Some(response) = keepalive.and_then(|keepalive| keepalive.respond(message)) {
+            self.send_to_neighbour(key, &response);
+        }
+    }
+
+    /// Any message of a neighbour shows that it is alive.
+    pub(crate) fn heard(&mut self, key: NeighbourKey, now: Time) {
+        if let Some(neighbour) = self.neighbours.get_mut(&key) {
+            neighbour.last_heard = now;
+            if let Some(keepalive) = &mut neighbour.keepalive {
+                keepalive.heard();
+            }
+        }
+    }
+
+    pub(crate) fn is_keepalive(message: &Message) -> bool {
+        message.object_name == WellKnown::Keepalive.id(MESSAGES).name
+    }
+
+    pub(crate) fn tick_neighbours(&mut self, now: Time) {
+        self.discover(now);
+        let keys: Vec<NeighbourKey> = self.neighbours.keys().copied().collect();
+        for key in keys {
+            self.tick_neighbour(key, now);
+        }
+    }
+
+    fn tick_neighbour(&mut self, key: NeighbourKey, now: Time) {
+        let Some(neighbour) = self.neighbours.get_mut(&key) else {
+            return;
+        };
+        let step = match &mut neighbour.exchange {
+            Some(Exchange::Enrollee(enrollee)) => enrollee.tick(now),
+            Some(Exchange::Enroller(enroller)) => enroller.tick(now),
+            None => Step::default(),
+        };
+        self.take_step(key, step, now);
+        let Some(neighbour) = self.neighbours.get_mut(&key) else {
+            return;
+        };
+        if let Some(keepalive) = &mut neighbour.keepalive {
+            match keepalive.tick(now) {
+                KeepaliveAction::Wait => {}
+                KeepaliveAction::Send(message) => self.send_to_neighbour(key, &message),
+                KeepaliveAction::Dead => {
+                    self.neighbour_down(key, Down::Keepalive, now);
+                    // It is found again once it answers.
+                    self.neighbours.remove(&key);
+                }
+            }
+            return;
+        }
+        let is_free = neighbour.exchange.is_none() && neighbour.up.is_none() && neighbour.retry <= now;
+        if !is_free {
+            return;
+        }
+        if now.since(neighbour.last_heard) > ms(self.config.timers.discovery) * KNOWN_FACTOR * 2 {
+            self.neighbours.remove(&key);
+            return;
+        }
+        if self.may_enrol(key) {
+            self.enrol(key, now);
+        }
+    }
+
+    /// Only members can enrol others. Of two members the one with the smaller MAC address does it;
+    /// an IPC process that is no member joins through one neighbour at a time.
+    fn may_enrol(&self, key: NeighbourKey) -> bool {
+        let is_member = self.neighbours.get(&key).is_some_and(|neighbour| neighbour.is_member);
+        let is_free = match self.address {
+            Some(_) => self.port_mac(key.0) < key.1,
+            None => !self
+                .neighbours
+                .values()
+                .any(|n| matches!(n.exchange, Some(Exchange::Enrollee(_)))),
+        };
+        is_member && is_free
+    }
+
+    pub(crate) fn neighbour_deadline(&self, now: Time) -> Option<Time> {
+        let ports = self
+            .ports
+            .values()
+            .filter(|state| state.is_up)
+            .map(|state| state.next_request);
+        let forgotten = ms(self.config.timers.discovery) * KNOWN_FACTOR * 2 + Duration::from_millis(1);
+        let neighbours = self.neighbours.iter().filter_map(|(key, neighbour)| {
+            let exchange = match &neighbour.exchange {
+                Some(Exchange::Enrollee(enrollee)) => enrollee.deadline(),
+                Some(Exchange::Enroller(enroller)) => enroller.deadline(),
+                None if neighbour.up.is_none() && self.may_enrol(*key) => Some(neighbour.retry.max(now)),
+                None if neighbour.up.is_none() => Some(neighbour.last_heard + forgotten),
+                None => None,
+            };
+            let keepalive = neighbour.keepalive.as_ref().and_then(Keepalive::deadline);
+            [exchange, keepalive].into_iter().flatten().min()
+        });
+        ports.chain(neighbours).min()
+    }
+
+    /// This IPC process is a member, with an address.
+    fn joined(&mut self, address: Address, now: Time) {
+        if self.address == Some(address) {
+            return;
+        }
+        if self.address.is_some() {
+            self.leave(now);
+        }
+        self.become_member(address, now);
+    }
+
+    /// All links are withdrawn: this IPC process gets another address.
+    pub(crate) fn leave(&mut self, now: Time) {
+        let up: Vec<NeighbourKey> = self
+            .neighbours
+            .iter()
+            .filter(|(_, n)| n.up.is_some())
+            .map(|(key, _)| *key)
+            .collect();
+        for key in up {
+            self.neighbour_down(key, Down::AddressChanged, now);
+        }
+        self.close_all_flows("the IPC process has another address");
+        self.names.remove(&self.config.name);
+        self.address = None;
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+}

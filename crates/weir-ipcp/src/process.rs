@@ -1,0 +1,623 @@
+//! The IPC process: what arrives, what leaves, and when.
+
+use crate::config::{Config, ConfigError, PortId, Role, ms};
+use crate::directory::Directory;
+use crate::flows::{Flows, paper};
+use crate::frame::{Frame, header};
+use crate::neighbours::{Neighbour, NeighbourKey, PortState};
+use crate::output::{Counters, Event, Forwarding, NextHop, Output, Refused};
+use crate::{MESSAGES, VALUES};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use weir_rina::address::Addresses;
+use weir_rina::arp::{MacAddress, ShimDialect};
+use weir_rina::cdap::objects::{Directory as DirectoryObject, LinkStateObject, LinkStates, Object, WellKnown};
+use weir_rina::cdap::{Message, Opcode, result};
+use weir_rina::efcp::{Address, Kind, Pci, Pdu};
+use weir_rina::link_state::{Config as LinkStateConfig, Database, LinkState, Rejection, Summary};
+use weir_rina::routing::{Graph, Route};
+use weir_rina::{ApplicationName, Time};
+
+/// PDUs of this IPC process for itself that are handled at once.
+const LOOPBACK: usize = 4096;
+
+/// A source of random bytes. They decide nonces, CEP ids and initial sequence numbers: others must
+/// not be able to guess them.
+pub trait Random: Send {
+    /// Fills a buffer.
+    fn fill(&mut self, bytes: &mut [u8]);
+}
+
+/// An IPC process of one DIF.
+pub struct IpcProcess {
+    pub(crate) config: Config,
+    random: Box<dyn Random>,
+    pub(crate) address: Option<Address>,
+    pub(crate) ports: BTreeMap<PortId, PortState>,
+    pub(crate) neighbours: BTreeMap<NeighbourKey, Neighbour>,
+    pub(crate) addresses: Addresses,
+    /// Addresses by name, from link states and enrolments.
+    pub(crate) names: BTreeMap<String, Address>,
+    /// The address to propose when it enrols.
+    pub(crate) proposal: Address,
+    /// Another member has the address of this one, which has to change.
+    has_conflict: bool,
+    pub(crate) links: Database<String>,
+    pub(crate) routes_dirty: bool,
+    computed_revision: u64,
+    pub(crate) next_routes: Time,
+    routes: BTreeMap<String, Route<String>>,
+    pub(crate) table: BTreeMap<Address, BTreeSet<NextHop>>,
+    pub(crate) directory: Directory,
+    pub(crate) registrations: BTreeSet<ApplicationName>,
+    pub(crate) flows: Flows,
+    pub(crate) outputs: VecDeque<Output>,
+    loopback: VecDeque<Vec<u8>>,
+    pub(crate) counters: Counters,
+    invoke_id: i32,
+}
+
+impl std::fmt::Debug for IpcProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IpcProcess")
+            .field("name", &self.config.name)
+            .field("address", &self.address)
+            .field("neighbours", &self.neighbours.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl IpcProcess {
+    /// An IPC process that searches neighbours from now on.
+    ///
+    /// # Errors
+    /// The configuration contradicts itself.
+    pub fn new(config: Config, random: Box<dyn Random>, now: Time) -> Result<Self, ConfigError> {
+        config.check()?;
+        let timers = config.timers;
+        let link_states = LinkStateConfig {
+            refresh: ms(timers.refresh),
+            max_age: ms(timers.max_age),
+            hold: ms(timers.max_age),
+            retransmit: Some(ms(timers.flooding)),
+            max_links: config.limits.links,
+            ..LinkStateConfig::default()
+        };
+        let table = config
+            .address_table
+            .iter()
+            .map(|(name, address)| (name.clone(), Address(*address)));
+        let mut process = IpcProcess {
+            random,
+            address: None,
+            ports: config
+                .ports
+                .iter()
+                .map(|port| (port.number, PortState::new(now)))
+                .collect(),
+            neighbours: BTreeMap::new(),
+            addresses: Addresses::new(table.collect(), Some(config.address_range)),
+            names: BTreeMap::new(),
+            proposal: proposal(&config),
+            has_conflict: false,
+            links: Database::new(config.name.clone(), link_states),
+            routes_dirty: false,
+            computed_revision: 0,
+            next_routes: now,
+            routes: BTreeMap::new(),
+            table: BTreeMap::new(),
+            directory: Directory::new(timers, &config.limits, now),
+            registrations: BTreeSet::new(),
+            flows: Flows::default(),
+            outputs: VecDeque::new(),
+            loopback: VecDeque::new(),
+            counters: Counters::default(),
+            invoke_id: 0,
+            config,
+        };
+        if process.config.first {
+            let (name, proposed) = (process.config.name.clone(), process.proposal);
+            if let Ok(address) = process.addresses.assign(&name, proposed) {
+                process.become_member(address, now);
+            }
+        }
+        Ok(process)
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its address, once it is a member of the DIF.
+    #[must_use]
+    pub fn address(&self) -> Option<Address> {
+        self.address
+    }
+
+    /// The addresses of members, by name.
+    #[must_use]
+    pub fn members(&self) -> &BTreeMap<String, Address> {
+        &self.names
+    }
+
+    /// Routes by the name of the destination.
+    #[must_use]
+    pub fn routes(&self) -> &BTreeMap<String, Route<String>> {
+        &self.routes
+    }
+
+    /// Applications, and the addresses of the IPC processes that they are registered at.
+    pub fn directory(&self) -> impl Iterator<Item = (&ApplicationName, Address)> {
+        self.directory.iter()
+    }
+
+    /// The link states that are not expired.
+    pub fn link_states(&self, now: Time) -> impl Iterator<Item = LinkState<String>> {
+        self.links.states(now)
+    }
+
+    /// Counters of the link-state database.
+    #[must_use]
+    pub fn link_state_summary(&self) -> Summary {
+        self.links.summary()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What a switch has to know: all of it, such as after a reconnection.
+    #[must_use]
+    pub fn forwarding(&self) -> Forwarding {
+        Forwarding {
+            own: self.address,
+            routes: self.table.clone(),
+            macs: self.config.ports.iter().map(|port| (port.number, port.mac)).collect(),
+        }
+    }
+
+    /// The next output, in order.
+    pub fn next_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    pub(crate) fn refuse_input(&mut self, reason: Refused) {
+        self.counters.refused[reason as usize] += 1;
+    }
+
+    pub(crate) fn random_u32(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        self.random.fill(&mut bytes);
+        u32::from_ne_bytes(bytes)
+    }
+
+    pub(crate) fn random_nonce(&mut self) -> [u8; 16] {
+        let mut nonce = [0; 16];
+        self.random.fill(&mut nonce);
+        nonce
+    }
+
+    pub(crate) fn next_invoke_id(&mut self) -> i32 {
+        self.invoke_id = self.invoke_id.checked_add(1).unwrap_or(1);
+        self.invoke_id
+    }
+
+    pub(crate) fn become_member(&mut self, address: Address, now: Time) {
+        self.address = Some(address);
+        let name = self.config.name.clone();
+        self.note_name(&name, address);
+        self.directory.readdress(address, now);
+        self.outputs.push_back(Output::ForwardingChanged);
+        self.event(Event::Joined { address: address.0 });
+    }
+
+    /// Notes the address of a member.
+    pub(crate) fn note_name(&mut self, name: &str, address: Address) {
+        if self.names.get(name) == Some(&address) {
+            return;
+        }
+        self.names.insert(name.to_owned(), address);
+        self.routes_dirty = true;
+        if let Some(conflict) = self.addresses.observe(name, address) {
+            self.has_conflict |= conflict.changes == self.config.name;
+            self.names.remove(&conflict.changes);
+            self.event(Event::AddressConflict {
+                address: address.0,
+                changes: conflict.changes,
+            });
+        }
+    }
+
+    /// Takes a frame that has arrived at a port.
+    pub fn receive_frame(&mut self, port: PortId, frame: &[u8], now: Time) {
+        self.counters.frames_received += 1;
+        let Some(config) = self.config.ports.iter().find(|p| p.number == port) else {
+            return self.refuse_input(Refused::NotOurs);
+        };
+        let Some(frame) = Frame::read(frame, config) else {
+            return self.refuse_input(Refused::NotOurs);
+        };
+        let is_for_us = frame.to == config.mac || frame.to == MacAddress::BROADCAST;
+        if !is_for_us || !self.ports.get(&port).is_some_and(|state| state.is_up) {
+            return self.refuse_input(Refused::NotOurs);
+        }
+        if frame.ethertype == self.config.ethertype {
+            self.receive_efcp(Some((port, frame.from)), frame.payload, now);
+        } else if frame.ethertype == ShimDialect::Rlite.ether_type() {
+            self.receive_arp(port, &frame, now);
+        } else {
+            return self.refuse_input(Refused::NotOurs);
+        }
+        self.flush(now);
+    }
+
+    /// `from`: the neighbour that has sent it; `None`: this IPC process itself.
+    fn receive_efcp(&mut self, from: Option<NeighbourKey>, bytes: &[u8], now: Time) {
+        let Ok(pdu) = paper().decode(bytes) else {
+            return self.refuse_input(Refused::Malformed);
+        };
+        let destination = pdu.pci.destination;
+        let is_ours = destination == Address::NEIGHBOUR || Some(destination) == self.address;
+        match pdu.pci.kind {
+            Kind::Management if is_ours => self.receive_management(from, &pdu, now),
+            Kind::Data | Kind::Control(_) if is_ours && self.is_enrolled(from) => self.receive_pdu(&pdu, now),
+            Kind::Management | Kind::Data | Kind::Control(_) => self.forward(from, &pdu),
+        }
+    }
+
+    fn is_enrolled(&self, from: Option<NeighbourKey>) -> bool {
+        from.is_none_or(|key| self.neighbours.get(&key).is_some_and(|n| n.up.is_some()))
+    }
+
+    /// A PDU of others.
+    fn forward(&mut self, from: Option<NeighbourKey>, pdu: &Pdu<'_>) {
+        if !self.is_enrolled(from) {
+            return self.refuse_input(Refused::NotEnrolled);
+        }
+        match self.config.role {
+            Role::SoftwareRouter => {
+                self.counters.pdus_forwarded += 1;
+                self.route(&pdu.pci, pdu.payload);
+            }
+            Role::Router | Role::Host => self.refuse_input(Refused::NotOurs),
+        }
+    }
+
+    fn receive_management(&mut self, from: Option<NeighbourKey>, pdu: &Pdu<'_>, now: Time) {
+        self.counters.messages_received += 1;
+        let Ok(message) = Message::decode(pdu.payload, MESSAGES) else {
+            return self.refuse_input(Refused::MalformedMessage);
+        };
+        let is_of_flow = message.object_class == WellKnown::Flows.id(MESSAGES).class;
+        if let Some(key) = from
+            && !self.neighbours.contains_key(&key)
+        {
+            return self.refuse_input(Refused::NotEnrolled);
+        }
+        if is_of_flow && pdu.pci.destination != Address::NEIGHBOUR {
+            if !self.is_enrolled(from) {
+                return self.refuse_input(Refused::NotEnrolled);
+            }
+            return self.receive_flow_message(pdu.pci.source, &message, now);
+        }
+        let Some(key) = from else {
+            return self.refuse_input(Refused::UnexpectedMessage);
+        };
+        self.heard(key, now);
+        if !self.is_enrolled(from) {
+            return self.receive_enrolment(key, &message, now);
+        }
+        let name = message.object_name.as_str();
+        if IpcProcess::is_keepalive(&message) {
+            self.receive_keepalive(key, &message);
+        } else if name == WellKnown::LinkStates.id(MESSAGES).name {
+            self.receive_link_states(key, &message, now);
+        } else if name == WellKnown::Directory.id(MESSAGES).name {
+            self.receive_directory(key, &message, now);
+        } else {
+            self.receive_enrolment(key, &message, now);
+        }
+    }
+
+    fn neighbour_name(&self, key: NeighbourKey) -> Option<String> {
+        self.neighbours.get(&key)?.name.clone()
+    }
+
+    fn receive_link_states(&mut self, key: NeighbourKey, message: &Message, now: Time) {
+        let Some(name) = self.neighbour_name(key) else {
+            return;
+        };
+        if message.opcode == Opcode::WriteR {
+            self.links.acknowledge(&name, message.invoke_id as u32);
+            return;
+        }
+        let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
+        let states = bytes.and_then(|bytes| LinkStates::decode(bytes, VALUES).ok());
+        let (Opcode::Write, Some(states)) = (message.opcode, states) else {
+            return self.refuse_input(Refused::MalformedMessage);
+        };
+        for object in states.0 {
+            self.receive_link_state(&name, object, now);
+        }
+        if let Some(response) = message.response(result::SUCCESS, "") {
+            self.send_to_neighbour(key, &response);
+        }
+    }
+
+    fn receive_link_state(&mut self, from: &str, object: LinkStateObject, now: Time) {
+        let address = object
+            .origin_addresses
+            .first()
+            .and_then(|address| u32::try_from(*address).ok());
+        let state = LinkState {
+            origin: object.origin.clone(),
+            neighbour: object.neighbour,
+            cost: object.cost,
+            sequence: object.sequence,
+            is_up: object.is_up,
+            age: ms(object.age.into()),
+        };
+        match self.links.receive(&from.to_owned(), state, now) {
+            Ok(()) => {
+                if let Some(address) = address.filter(|address| (1..=65_535).contains(address)) {
+                    self.note_name(&object.origin, Address(address));
+                }
+            }
+            // Part of flooding.
+            Err(Rejection::Duplicate) => {}
+            Err(_) => self.refuse_input(Refused::State),
+        }
+    }
+
+    fn receive_directory(&mut self, key: NeighbourKey, message: &Message, now: Time) {
+        let Some(name) = self.neighbour_name(key) else {
+            return;
+        };
+        if message.opcode == Opcode::WriteR {
+            return self.directory.acknowledge(&name, message.invoke_id);
+        }
+        let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
+        let entries = bytes.and_then(|bytes| DirectoryObject::decode(bytes, VALUES).ok());
+        let (Opcode::Write, Some(entries)) = (message.opcode, entries) else {
+            return self.refuse_input(Refused::MalformedMessage);
+        };
+        let own = self.address.unwrap_or(Address(0));
+        for entry in entries.0 {
+            self.directory.receive(&name, entry, own, now);
+        }
+        if let Some(response) = message.response(result::SUCCESS, "") {
+            self.send_to_neighbour(key, &response);
+        }
+    }
+
+    /// Runs all timers.
+    pub fn tick(&mut self, now: Time) {
+        self.tick_neighbours(now);
+        self.links.tick(now);
+        self.directory.tick(now);
+        self.flush(now);
+    }
+
+    /// When [`IpcProcess::tick`] has something to do, at the latest.
+    #[must_use]
+    pub fn deadline(&self, now: Time) -> Option<Time> {
+        let is_dirty = self.routes_dirty || self.links.revision() != self.computed_revision;
+        let routes = is_dirty.then_some(self.next_routes);
+        let all = [
+            self.neighbour_deadline(now),
+            self.links.deadline(),
+            Some(self.directory.deadline()),
+            self.flow_deadline(now),
+            routes,
+        ];
+        all.into_iter().flatten().min()
+    }
+
+    /// What follows from any input: routes, flooding, flows, PDUs for this IPC process itself.
+    pub(crate) fn flush(&mut self, now: Time) {
+        if std::mem::take(&mut self.has_conflict) && self.address.is_some() {
+            self.change_address(now);
+        }
+        self.compute_routes(now);
+        self.flood(now);
+        self.tick_flows(now);
+        for _ in 0..LOOPBACK {
+            let Some(pdu) = self.loopback.pop_front() else {
+                break;
+            };
+            self.receive_efcp(None, &pdu, now);
+        }
+    }
+
+    /// Enrols again with another address.
+    fn change_address(&mut self, now: Time) {
+        let (first, last) = self.config.address_range;
+        let span = u64::from(last - first) + 1;
+        self.proposal = Address(first + (u64::from(self.random_u32()) % span) as u32);
+        self.leave(now);
+        if self.config.first {
+            let name = self.config.name.clone();
+            if let Ok(address) = self.addresses.assign(&name, self.proposal) {
+                self.become_member(address, now);
+            }
+        }
+    }
+
+    /// Sends link states and directory entries that neighbours have yet to receive.
+    fn flood(&mut self, now: Time) {
+        let names: BTreeSet<String> = self
+            .neighbours
+            .values()
+            .filter(|n| n.up.is_some())
+            .filter_map(|n| n.name.clone())
+            .collect();
+        for name in names {
+            let Some(key) = self.links_to(&name).next() else {
+                continue;
+            };
+            while let Some(batch) = self.links.transmit(&name, now) {
+                let objects = batch.states.iter().map(|state| self.link_state_object(state)).collect();
+                let object = WellKnown::LinkStates.id(MESSAGES);
+                let value = LinkStates(objects).to_value(VALUES);
+                let message = Message {
+                    invoke_id: batch.id as i32,
+                    ..Message::about(Opcode::Write, object.class, object.name, Some(value))
+                };
+                self.send_to_neighbour(key, &message);
+            }
+            let mut invoke_id = self.invoke_id;
+            let next = || {
+                invoke_id = invoke_id.checked_add(1).unwrap_or(1);
+                invoke_id
+            };
+            if let Some((id, entries)) = self.directory.transmit(&name, next, now) {
+                self.invoke_id = id;
+                let object = WellKnown::Directory.id(MESSAGES);
+                let value = DirectoryObject(entries).to_value(VALUES);
+                let message = Message {
+                    invoke_id: id,
+                    ..Message::about(Opcode::Write, object.class, object.name, Some(value))
+                };
+                self.send_to_neighbour(key, &message);
+            }
+        }
+    }
+
+    fn link_state_object(&self, state: &LinkState<String>) -> LinkStateObject {
+        let address = |name: &String| {
+            self.names
+                .get(name)
+                .map(|address| u64::from(address.0))
+                .into_iter()
+                .collect()
+        };
+        LinkStateObject {
+            origin: state.origin.clone(),
+            origin_addresses: address(&state.origin),
+            neighbour: state.neighbour.clone(),
+            neighbour_addresses: address(&state.neighbour),
+            cost: state.cost,
+            sequence: state.sequence,
+            is_up: state.is_up,
+            age: u32::try_from(state.age.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Computes routes if links have changed: at once after a quiet time, else at its interval.
+    fn compute_routes(&mut self, now: Time) {
+        let revision = self.links.revision();
+        if (!self.routes_dirty && revision == self.computed_revision) || now < self.next_routes {
+            return;
+        }
+        self.next_routes = now + ms(self.config.timers.routing);
+        self.computed_revision = revision;
+        self.routes_dirty = false;
+        self.counters.route_computations += 1;
+        self.routes = Graph::new(&self.links.links()).routes(&self.config.name);
+        let hops = |route: &Route<String>| -> BTreeSet<NextHop> {
+            let links = route.next_hops.iter().flat_map(|name| self.links_to(name));
+            links.filter_map(|(port, mac)| self.next_hop(port, mac)).collect()
+        };
+        let table: BTreeMap<Address, BTreeSet<NextHop>> = self
+            .routes
+            .iter()
+            .filter_map(|(name, route)| Some((*self.names.get(name)?, hops(route))))
+            .filter(|(_, hops)| !hops.is_empty())
+            .collect();
+        if table != self.table {
+            let destinations = table.len();
+            self.table = table;
+            self.outputs.push_back(Output::ForwardingChanged);
+            self.event(Event::Routes { destinations });
+        }
+    }
+
+    fn next_hop(&self, port: PortId, mac: MacAddress) -> Option<NextHop> {
+        let config = self.config.ports.iter().find(|p| p.number == port)?;
+        Some(NextHop {
+            port,
+            vlan: config.vlan,
+            mac,
+        })
+    }
+
+    /// Sends a message of layer management to a neighbour.
+    pub(crate) fn send_to_neighbour(&mut self, key: NeighbourKey, message: &Message) {
+        self.counters.messages_sent += 1;
+        let pci = Pci::management(self.address.unwrap_or(Address(0)), Address::NEIGHBOUR);
+        self.send_over(key, &pci, &message.encode());
+    }
+
+    /// Sends a message of layer management to any member.
+    pub(crate) fn send_remote(&mut self, to: Address, message: &Message, now: Time) {
+        self.counters.messages_sent += 1;
+        let pci = Pci::management(self.address.unwrap_or(Address(0)), to);
+        self.send_pdu(&pci, &message.encode(), now);
+    }
+
+    /// Sends a PDU of this IPC process.
+    pub(crate) fn send_pdu(&mut self, pci: &Pci, payload: &[u8], _now: Time) {
+        if Some(pci.destination) != self.address {
+            return self.route(pci, payload);
+        }
+        let mut pdu = Vec::with_capacity(payload.len() + 64);
+        if self.loopback.len() < LOOPBACK && paper().encode(pci, payload, &mut pdu).is_ok() {
+            self.loopback.push_back(pdu);
+        } else {
+            self.refuse_input(Refused::QueueFull);
+        }
+    }
+
+    /// Sends a PDU by the table; a connection keeps its next hop.
+    fn route(&mut self, pci: &Pci, payload: &[u8]) {
+        let Some(hops) = self.table.get(&pci.destination) else {
+            return self.refuse_input(Refused::NoRoute);
+        };
+        let hash = [pci.source.0, pci.destination_cep.0, pci.source_cep.0, pci.qos.0];
+        let hash = hash
+            .iter()
+            .fold(0_u32, |hash, value| hash.wrapping_mul(31).wrapping_add(*value));
+        let hop = hops.iter().nth(hash as usize % hops.len().max(1)).copied();
+        match hop {
+            Some(hop) => self.send_over((hop.port, hop.mac), pci, payload),
+            None => self.refuse_input(Refused::NoRoute),
+        }
+    }
+
+    fn send_over(&mut self, (port, mac): NeighbourKey, pci: &Pci, payload: &[u8]) {
+        let Some(config) = self.config.ports.iter().find(|p| p.number == port) else {
+            return;
+        };
+        let mut frame = header(config, mac, self.config.ethertype);
+        match paper().encode(pci, payload, &mut frame) {
+            Ok(()) => self.send_frame(port, frame),
+            Err(_) => self.refuse_input(Refused::Malformed),
+        }
+    }
+
+    pub(crate) fn send_frame(&mut self, port: PortId, frame: Vec<u8>) {
+        if self.outputs.len() >= self.config.limits.outputs {
+            return self.refuse_input(Refused::QueueFull);
+        }
+        self.counters.frames_sent += 1;
+        self.counters.bytes_sent += frame.len() as u64;
+        self.outputs.push_back(Output::Frame { port, frame });
+    }
+}
+
+/// The configured address, or one that depends on the name: members that enrol at the same time
+/// through different neighbours rarely get the same.
+fn proposal(config: &Config) -> Address {
+    if config.address != 0 {
+        return Address(config.address);
+    }
+    let (first, last) = config.address_range;
+    let span = u64::from(last - first) + 1;
+    // FNV-1a
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = config.name.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+    Address(first + (hash % span) as u32)
+}
