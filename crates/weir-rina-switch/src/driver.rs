@@ -131,16 +131,15 @@ async fn run(
     mut link: Link,
 ) {
     let client = loop {
-        tokio::select! {
-            connected = Client::connect(options.clone()) => match connected {
-                Ok(client) => break client,
-                Err(error) => link.tell(FromSwitch::Failed(error.to_string())),
-            },
-            is_gone = gone(&mut outgoing) => if is_gone { return },
+        let Some(connected) = unless_gone(Client::connect(options.clone()), &mut outgoing).await else {
+            return;
+        };
+        match connected {
+            Ok(client) => break client,
+            Err(error) => link.tell(FromSwitch::Failed(error.to_string())),
         }
-        tokio::select! {
-            () = tokio::time::sleep(RETRY) => {}
-            is_gone = gone(&mut outgoing) => if is_gone { return },
+        if unless_gone(tokio::time::sleep(RETRY), &mut outgoing).await.is_none() {
+            return;
         }
     };
     let mut standings = client.standings();
@@ -184,9 +183,18 @@ async fn run(
     }
 }
 
-/// Whether the owner is gone; packets before there is a connection are dropped.
-async fn gone(outgoing: &mut mpsc::Receiver<(u32, Vec<u8>)>) -> bool {
-    outgoing.recv().await.is_none()
+/// The result of a future; `None` once the owner is gone. Packets before there is a connection are
+/// dropped, and do not disturb it.
+async fn unless_gone<T>(future: impl Future<Output = T>, outgoing: &mut mpsc::Receiver<(u32, Vec<u8>)>) -> Option<T> {
+    tokio::pin!(future);
+    loop {
+        tokio::select! {
+            result = &mut future => return Some(result),
+            packet = outgoing.recv() => {
+                packet?;
+            }
+        }
+    }
 }
 
 async fn sleep_until(time: Option<Instant>) {

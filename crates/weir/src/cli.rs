@@ -49,6 +49,8 @@ enum Command {
     Latency(crate::latency::Latency),
     /// Measure networks and devices by in-band telemetry (INT): collect reports, show results
     Int(crate::int::Int),
+    /// Run routers, hosts and fabrics of RINA: enrolment, routing, flows between applications
+    Rina(crate::rina::Rina),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
     /// Print what makes a shell complete weir's command lines
@@ -69,7 +71,12 @@ impl Command {
             Command::Run(arguments) => &mut arguments.source,
             Command::Bench(arguments) => return Some((&mut arguments.front_end, arguments.program.as_deref())),
             Command::Latency(arguments) => arguments.source()?,
-            Command::Demo(_) | Command::Int(_) | Command::Ctl(_) | Command::Completion(_) | Command::Man(_) => {
+            Command::Demo(_)
+            | Command::Int(_)
+            | Command::Rina(_)
+            | Command::Ctl(_)
+            | Command::Completion(_)
+            | Command::Man(_) => {
                 return None;
             }
         };
@@ -637,6 +644,7 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Bench(arguments) => crate::bench::bench(&arguments, &messages),
         Command::Latency(arguments) => crate::latency::latency(arguments, &messages),
         Command::Int(arguments) => crate::int::int(arguments, &messages),
+        Command::Rina(arguments) => crate::rina::rina(arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
         Command::Completion(arguments) => crate::shell::completion(&arguments),
         Command::Man(arguments) => crate::shell::man(&arguments),

@@ -8,7 +8,7 @@ mod measure;
 mod query;
 mod report;
 mod show;
-mod table;
+pub mod table;
 mod wireshark;
 
 pub use arguments::Int;

@@ -208,3 +208,158 @@ fn entries_of_others_are_removed() {
     // The one of address 77.
     assert_eq!(written(&driver), (1, true));
 }
+
+/// A fabric of two routers in a line, with a host at each end; it ends when this is dropped.
+struct Fabric {
+    child: std::process::Child,
+    input: std::process::ChildStdin,
+    folder: tempfile::TempDir,
+}
+
+impl Fabric {
+    fn start(topology: &str) -> Self {
+        use std::io::{BufRead, BufReader};
+        use std::process::{Command, Stdio};
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("topology.toml");
+        std::fs::write(&file, topology).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["rina", "fabric"])
+            .arg(&file)
+            .arg("--folder")
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let mut said = Vec::new();
+        let is_up = lines.any(|line| {
+            said.push(line);
+            said.last()
+                .is_some_and(|line| line.starts_with("every node has a route"))
+        });
+        assert!(is_up, "{said:?}");
+        std::thread::spawn(move || lines.for_each(drop));
+        Fabric {
+            input: child.stdin.take().unwrap(),
+            child,
+            folder,
+        }
+    }
+
+    fn socket(&self, name: &str) -> String {
+        self.folder.path().join(format!("{name}.sock")).display().to_string()
+    }
+
+    fn command(&mut self, line: &str) {
+        use std::io::Write;
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    /// Runs `weir rina` with a host's socket.
+    fn rina(&self, host: &str, arguments: &[&str]) -> (i32, String, String) {
+        let socket = self.socket(host);
+        let (task, rest) = arguments.split_first().unwrap();
+        common::weir(&[&["rina", *task, "--socket", &socket], rest].concat())
+    }
+
+    /// `weir rina` in the background, with a file as its output.
+    fn serve(&self, host: &str, arguments: &[&str], output: &std::path::Path) -> Serving {
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["rina", arguments[0], "--socket", &self.socket(host)])
+            .args(&arguments[1..])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::fs::File::create(output).unwrap())
+            .spawn()
+            .unwrap();
+        Serving(child)
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that is killed when this is dropped.
+struct Serving(std::process::Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const LINE: &str = "dif = \"line\"\nrouters = [\"r1\", \"r2\"]\nhosts = [\"a\", \"b\"]\nlinks = [[\"r1\", \"r2\"], [\"a\", \"r1\"], [\"b\", \"r2\"]]\n";
+
+#[test]
+fn applications_talk_over_compiled_routers_that_lose_frames() {
+    let mut fabric = Fabric::start(LINE);
+    let scratch = fabric.folder.path().join("scratch");
+
+    let (code, members, _) = fabric.rina("a", &["ctl", "--json", "members"]);
+    assert_eq!((code, members.matches("\"name\"").count()), (0, 4));
+    let (_, routes, _) = fabric.rina("r1", &["ctl", "routes"]);
+    assert_eq!(routes.lines().count(), 4, "{routes}");
+    let (code, _, error) = fabric.rina("a", &["ctl", "fly"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("expected one of: status, neighbours"), "{error}");
+
+    let _echo = fabric.serve("b", &["ping", "--listen", "echo"], &scratch);
+    let (code, out, error) = fabric.rina("a", &["ping", "echo", "--count", "3", "--interval", "1ms"]);
+    assert_eq!(code, 0, "{out}{error}");
+    assert!(out.contains("3 sent, 0 lost"), "{out}");
+
+    fabric.command("loss r1 r2 1");
+    let _perf = fabric.serve("b", &["perf", "--listen", "perf"], &scratch);
+    let arguments = ["perf", "perf", "--count", "20000", "--size", "1-3000", "--json"];
+    let (code, out, error) = fabric.rina("a", &arguments);
+    assert_eq!(code, 0, "{out}{error}");
+    for field in ["\"sdus\": 20000", "\"out_of_order\": 0", "\"damaged\": 0"] {
+        assert!(out.contains(field), "{field} in {out}");
+    }
+
+    let inbox = fabric.folder.path().join("inbox");
+    let mut receiver = fabric.serve("b", &["cat", "--listen", "inbox"], &inbox);
+    let text: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
+    let source = fabric.folder.path().join("source");
+    std::fs::write(&source, &text).unwrap();
+    let sent = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["rina", "cat", "inbox", "--socket", &fabric.socket("a")])
+        .stdin(std::fs::File::open(&source).unwrap())
+        .status();
+    assert!(sent.unwrap().success());
+    assert!(receiver.0.wait().unwrap().success());
+    assert!(std::fs::read(&inbox).unwrap() == text);
+}
+
+#[test]
+fn without_an_ipc_process_the_message_says_how_to_start_one() {
+    let (code, _, error) = common::weir(&["rina", "ctl", "--socket", "/nowhere/x.sock", "status"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("no IPC process listens there: start one with `weir rina ipcp`"),
+        "{error}"
+    );
+    let (code, _, error) = common::weir(&["rina", "ping", "echo"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("--socket"), "{error}");
+}
+
+#[test]
+fn the_demo_survives_the_death_of_a_spine() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("fabric.svg");
+    let (code, out, error) = common::weir(&["rina", "demo", "--json", "--picture", picture.to_str().unwrap()]);
+    assert_eq!(code, 0, "{out}{error}");
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(value["sdus_sent"].as_u64().unwrap() > 100);
+    assert_eq!(value["sdus_sent"], value["sdus_answered"]);
+    assert!(std::fs::read_to_string(&picture).unwrap().contains(">dead<"));
+}

@@ -1,62 +1,25 @@
 //! Counters and quantiles for Prometheus.
 
 use super::Outcome;
+use crate::exposition::Exposition;
 use crate::output::Messages;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::fmt::{Display, Write};
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use weir_collector::{Histogram, Interval, Totals, Unused};
-use weir_server::http::{Source, serve_on};
 
 /// The most ports, links, paths and exporters that are given out, each.
 const MOST: usize = 1000;
 /// Quantiles that are given out.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// The server. Dropping this ends it.
-pub struct Metrics {
-    text: Arc<Text>,
-    runtime: Option<tokio::runtime::Runtime>,
-}
-
-#[derive(Default)]
-struct Text(Mutex<String>);
-
-impl Source for Text {
-    fn metrics(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> {
-        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::pin(async move { Some(text) })
-    }
-
-    fn is_ready(&self) -> bool {
-        true
-    }
-}
+/// What is given out.
+pub struct Metrics(Exposition);
 
 impl Metrics {
     /// Starts the server; it listens when this returns.
     pub fn start(address: SocketAddr, messages: &Messages) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("http")
-            .enable_all()
-            .build()
-            .context("cannot start the thread for HTTP")?;
-        let listener = runtime
-            .block_on(tokio::net::TcpListener::bind(address))
-            .with_context(|| format!("cannot listen at {address} for HTTP"))?;
-        let bound = listener.local_addr().unwrap_or(address);
-        let text = Arc::new(Text::default());
-        let source: Arc<dyn Source> = Arc::clone(&text) as Arc<dyn Source>;
-        runtime.spawn(serve_on(source, listener));
-        messages.line(format!("metrics at http://{bound}/metrics"));
-        let metrics = Metrics {
-            text,
-            runtime: Some(runtime),
-        };
+        let metrics = Metrics(Exposition::start(address, messages)?);
         let outcome = Outcome {
             totals: &Totals::default(),
             lost: 0,
@@ -69,16 +32,7 @@ impl Metrics {
 
     /// Gives out the totals, and the quantiles of the last interval.
     pub fn update(&self, interval: &Interval, outcome: &Outcome<'_>) {
-        let text = text(interval, outcome);
-        *self.text.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-}
-
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        self.0.set(text(interval, outcome));
     }
 }
 

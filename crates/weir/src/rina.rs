@@ -1,0 +1,29 @@
+//! `weir rina`: routers, hosts and fabrics of RINA.
+
+mod arguments;
+mod cat;
+mod ctl;
+mod fabric;
+mod ipcp;
+mod perf;
+mod ping;
+mod size;
+
+pub use arguments::Rina;
+
+use crate::output::Messages;
+use anyhow::Result;
+use arguments::Task;
+
+/// Does what the command line says.
+pub fn rina(arguments: Rina, messages: &Messages) -> Result<u8> {
+    match arguments.task {
+        Task::Ipcp(arguments) => ipcp::ipcp(&arguments, messages),
+        Task::Ctl(arguments) => ctl::ctl(&arguments),
+        Task::Ping(arguments) => ping::ping(&arguments),
+        Task::Perf(arguments) => perf::perf(&arguments, messages),
+        Task::Cat(arguments) => cat::cat(&arguments),
+        Task::Fabric(arguments) => fabric::fabric(&arguments, messages),
+        Task::Demo(arguments) => fabric::demo(&arguments, messages),
+    }
+}

@@ -1,0 +1,202 @@
+//! The command line of `weir rina`.
+
+use super::size::Sizes;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `weir rina`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina demo\n  weir rina fabric fabric.toml\n  weir rina ping host8 --socket host1.sock\n\ndocs/rina.md explains them."
+)]
+pub struct Rina {
+    /// What to do
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+/// The tasks.
+#[derive(Subcommand)]
+pub enum Task {
+    /// Run an IPC process: of a router beside its P4Runtime switch, or of a host
+    Ipcp(IpcpArguments),
+    /// Ask or tell the management agent of an IPC process
+    Ctl(CtlArguments),
+    /// Measure round trips to an application, or answer them
+    Ping(PingArguments),
+    /// Measure the throughput of a flow, and check every SDU
+    Perf(PerfArguments),
+    /// Connect standard input and output to a flow
+    Cat(CatArguments),
+    /// Run a fabric of routers and hosts on this machine, without root
+    Fabric(FabricArguments),
+    /// Show it: a fabric comes up, two applications talk, a spine dies, the flow survives
+    Demo(DemoArguments),
+}
+
+/// Arguments of `weir rina ipcp`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  weir rina ipcp --config leaf1.toml\n\ndocs/rina.md lists what the file has.")]
+pub struct IpcpArguments {
+    /// File that describes the IPC process (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Log as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Stop when the process that has started this one ends
+    #[arg(long)]
+    pub die_with_parent: bool,
+}
+
+/// The socket of an IPC process.
+#[derive(Args)]
+pub struct SocketArgument {
+    /// Socket of the IPC process
+    #[arg(long, value_name = "PATH")]
+    pub socket: PathBuf,
+}
+
+/// Arguments of `weir rina ctl`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina ctl --socket leaf1.sock routes\n  weir rina ctl --socket leaf1.sock port-down 2\n\nCommands: status, neighbours, members, routes, link-states, directory, flows, counters, port-up N, port-down N."
+)]
+pub struct CtlArguments {
+    /// Where it is
+    #[command(flatten)]
+    pub socket: SocketArgument,
+    /// The command and its argument
+    #[arg(value_name = "COMMAND", required = true, num_args = 1..=2)]
+    pub command: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `weir rina ping`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina ping --listen echo --socket host8.sock\n  weir rina ping echo --count 10 --socket host1.sock"
+)]
+pub struct PingArguments {
+    /// Where the IPC process is
+    #[command(flatten)]
+    pub socket: SocketArgument,
+    /// The application that answers
+    #[arg(value_name = "NAME", required_unless_present = "listen", conflicts_with = "listen")]
+    pub name: Option<String>,
+    /// Answer at this name, until Ctrl-C
+    #[arg(long, value_name = "NAME")]
+    pub listen: Option<String>,
+    /// How many SDUs
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+    /// Bytes of an SDU
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    pub size: usize,
+    /// Time between two SDUs
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = crate::cli::duration)]
+    pub interval: Duration,
+    /// Time for an answer
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = crate::cli::duration)]
+    pub timeout: Duration,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `weir rina perf`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina perf --listen perf --socket host8.sock\n  weir rina perf perf --count 1000000 --size 1-1400 --socket host1.sock\n  weir rina perf perf --unreliable --duration 10s --socket host1.sock"
+)]
+pub struct PerfArguments {
+    /// Where the IPC process is
+    #[command(flatten)]
+    pub socket: SocketArgument,
+    /// The application that receives
+    #[arg(value_name = "NAME", required_unless_present = "listen", conflicts_with = "listen")]
+    pub name: Option<String>,
+    /// Receive at this name, until Ctrl-C
+    #[arg(long, value_name = "NAME")]
+    pub listen: Option<String>,
+    /// How many SDUs
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub count: u64,
+    /// The longest time
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    pub duration: Option<Duration>,
+    /// Bytes of an SDU: a number, or a range that is gone through
+    #[arg(long, value_name = "BYTES[-BYTES]", default_value = "1400")]
+    pub size: Sizes,
+    /// A flow without retransmission
+    #[arg(long)]
+    pub unreliable: bool,
+    /// The largest rate, in bytes per second
+    #[arg(long, value_name = "BYTES")]
+    pub rate: Option<u64>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `weir rina cat`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina cat --listen inbox --socket host8.sock > received\n  weir rina cat inbox --socket host1.sock < file"
+)]
+pub struct CatArguments {
+    /// Where the IPC process is
+    #[command(flatten)]
+    pub socket: SocketArgument,
+    /// The application to connect to
+    #[arg(value_name = "NAME", required_unless_present = "listen", conflicts_with = "listen")]
+    pub name: Option<String>,
+    /// Wait for one flow at this name
+    #[arg(long, value_name = "NAME")]
+    pub listen: Option<String>,
+}
+
+/// Arguments of `weir rina fabric`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina fabric fabric.toml\n  weir rina fabric --leaf-spine 2x4 --hosts 2 --picture fabric.svg\n\nfabric.toml:\n  [leaf_spine]\n  spines = 2\n  leaves = 4\n  hosts_per_leaf = 2\n\nWhile it runs, it takes commands on standard input: show, cut A B, mend A B, loss A B PERCENT, kill NODE,\nstart NODE, picture FILE, quit."
+)]
+pub struct FabricArguments {
+    /// Topology (TOML)
+    #[arg(
+        value_name = "TOPOLOGY.toml",
+        required_unless_present = "leaf_spine",
+        conflicts_with = "leaf_spine"
+    )]
+    pub topology: Option<PathBuf>,
+    /// A leaf-spine fabric, instead of a file
+    #[arg(long, value_name = "SPINESxLEAVES")]
+    pub leaf_spine: Option<String>,
+    /// Hosts of each leaf, with --leaf-spine
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub hosts: usize,
+    /// Folder for sockets, configurations and logs; without it a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Save a picture once the fabric is up
+    #[arg(long, value_name = "FILE.svg")]
+    pub picture: Option<PathBuf>,
+    /// Stop after this long
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
+    pub time: Option<Duration>,
+}
+
+/// Arguments of `weir rina demo`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  weir rina demo --picture fabric.svg")]
+pub struct DemoArguments {
+    /// Where the picture is written
+    #[arg(long, value_name = "FILE.svg", default_value = "fabric.svg")]
+    pub picture: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,244 @@
+//! `weir rina fabric`: routers and hosts as processes of this machine, with links between them.
+
+mod children;
+mod commands;
+mod demo;
+mod picture;
+mod topology;
+mod wire;
+
+pub use demo::demo;
+
+use super::arguments::FabricArguments;
+use crate::cli::NO;
+use crate::output::Messages;
+use anyhow::{Context, Result};
+use children::Children;
+use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use topology::LeafSpine;
+pub use topology::Topology;
+use weir_rina_host::Ipcp;
+use wire::{Wire, Wires};
+
+/// How long a fabric may take until every node has a route to every other one.
+const CONVERGENCE: Duration = Duration::from_secs(60);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs a fabric until a signal comes, its time is over, or `quit`.
+pub fn fabric(arguments: &FabricArguments, messages: &Messages) -> Result<u8> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
+    }
+    let topology = read(arguments)?;
+    let temporary = tempfile::tempdir().context("cannot make a folder")?;
+    let folder = arguments.folder.clone().unwrap_or_else(|| temporary.path().to_owned());
+    let mut fabric = Fabric::start(topology, &folder)?;
+    messages.line(format!(
+        "{} nodes and {} links; sockets, configurations and logs in {}",
+        fabric.topology.nodes.len(),
+        fabric.topology.links.len(),
+        folder.display()
+    ));
+    let time = fabric.wait_until_converged(CONVERGENCE)?;
+    messages.line(format!(
+        "every node has a route to every other one, {:.1} s after the start",
+        time.as_secs_f64()
+    ));
+    if let Some(path) = &arguments.picture {
+        fabric.save_picture(path)?;
+        messages.line(format!("picture: {}", path.display()));
+    }
+    let end = arguments.time.map(|time| Instant::now() + time);
+    let lines = commands::lines();
+    loop {
+        if stop.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(0);
+        }
+        if let Some(name) = fabric.children.ended() {
+            messages.line(format!(
+                "{name} has ended unexpectedly: its log is in {}",
+                folder.display()
+            ));
+            return Ok(NO);
+        }
+        match lines.recv_timeout(Duration::from_millis(100)) {
+            Ok(line) => match commands::run(&mut fabric, &line) {
+                Ok(commands::Answer::Text(text)) => messages.line(text),
+                Ok(commands::Answer::Quit) => return Ok(0),
+                Err(error) => messages.line(format!("error: {error:#}")),
+            },
+            // Without input it runs on.
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+fn read(arguments: &FabricArguments) -> Result<Topology> {
+    if let Some(shape) = &arguments.leaf_spine {
+        let numbers = shape.split_once('x');
+        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let (spines, leaves) =
+            numbers.with_context(|| format!("--leaf-spine: expected two numbers such as 2x4, found `{shape}`"))?;
+        let hosts_per_leaf = arguments.hosts;
+        return Topology::leaf_spine(
+            "fabric".to_owned(),
+            LeafSpine {
+                spines,
+                leaves,
+                hosts_per_leaf,
+            },
+        );
+    }
+    let path = arguments.topology.as_deref().context("a topology")?;
+    let text = crate::input::text(path)?;
+    Topology::parse(&text).with_context(|| path.display().to_string())
+}
+
+/// A fabric that runs. Its processes end when this is dropped.
+pub struct Fabric {
+    topology: Topology,
+    folder: PathBuf,
+    wires: Vec<Arc<Wire>>,
+    children: Children,
+    started: Instant,
+    _carrier: Wires,
+}
+
+impl Fabric {
+    /// Starts all nodes.
+    ///
+    /// # Errors
+    /// A process or a socket cannot be had.
+    pub fn start(topology: Topology, folder: &Path) -> Result<Self> {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let wires: Vec<Arc<Wire>> = topology
+            .links
+            .iter()
+            .map(|_| Wire::new().map(Arc::new))
+            .collect::<Result<_>>()?;
+        let carrier = Wires::start(wires.clone())?;
+        let mut children = Children::prepare(folder)?;
+        let started = Instant::now();
+        for node in 0..topology.nodes.len() {
+            children.start(&topology, &wires, node)?;
+        }
+        Ok(Fabric {
+            topology,
+            folder: folder.to_owned(),
+            wires,
+            children,
+            started,
+            _carrier: carrier,
+        })
+    }
+
+    /// The socket of a node's IPC process.
+    pub fn socket(&self, node: usize) -> PathBuf {
+        self.folder.join(format!("{}.sock", self.topology.nodes[node].name))
+    }
+
+    /// What the IPC process of a node says of itself; `None` while it is not there.
+    pub fn status(&self, node: usize) -> Option<Value> {
+        let ipcp = Ipcp::connect(&self.socket(node)).ok()?;
+        serde_json::from_str(&ipcp.manage("status").ok()?).ok()
+    }
+
+    /// Whether each node that lives has a route to all others that do.
+    pub fn is_converged(&self) -> bool {
+        let alive: Vec<usize> = (0..self.topology.nodes.len())
+            .filter(|node| self.children.is_alive(*node))
+            .collect();
+        let routes = |node: &usize| self.status(*node)?.get("routes")?.as_u64();
+        alive.iter().all(|node| routes(node) == Some(alive.len() as u64 - 1))
+    }
+
+    /// Waits until the fabric has converged; the time since its start.
+    ///
+    /// # Errors
+    /// It has not in this time.
+    pub fn wait_until_converged(&self, longest: Duration) -> Result<Duration> {
+        let end = Instant::now() + longest;
+        while !self.is_converged() {
+            if Instant::now() >= end {
+                anyhow::bail!(
+                    "the fabric has not converged after {} s: its logs are in {}",
+                    longest.as_secs(),
+                    self.folder.display()
+                );
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(self.started.elapsed())
+    }
+
+    /// The link between two nodes.
+    ///
+    /// # Errors
+    /// There is no such node or link.
+    pub fn wire(&self, a: &str, b: &str) -> Result<&Arc<Wire>> {
+        let (a, b) = (self.node(a)?, self.node(b)?);
+        let is_between = |link: &[topology::End; 2]| {
+            let nodes = [link[0].node, link[1].node];
+            nodes == [a, b] || nodes == [b, a]
+        };
+        let found = self.topology.links.iter().position(is_between);
+        let found = found.and_then(|at| self.wires.get(at));
+        found.with_context(|| {
+            format!(
+                "there is no link between {} and {}",
+                self.topology.nodes[a].name, self.topology.nodes[b].name
+            )
+        })
+    }
+
+    /// The index of a node.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn node(&self, name: &str) -> Result<usize> {
+        self.topology
+            .find(name)
+            .with_context(|| format!("there is no node `{name}`"))
+    }
+
+    /// Kills a node, as `kill -9` does: its switch and its IPC process.
+    pub fn kill(&mut self, node: usize) {
+        self.children.kill(node);
+    }
+
+    /// Starts a node that was killed.
+    ///
+    /// # Errors
+    /// It runs, or its processes cannot be had.
+    pub fn restart(&mut self, node: usize) -> Result<()> {
+        anyhow::ensure!(
+            !self.children.is_alive(node),
+            "{} runs already",
+            self.topology.nodes[node].name
+        );
+        self.children.start(&self.topology, &self.wires, node)
+    }
+
+    /// Frames that links have lost, because they were cut or are lossy.
+    pub fn lost(&self) -> u64 {
+        self.wires.iter().map(|wire| wire.counters().lost).sum()
+    }
+
+    /// Draws the fabric as it is now.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save_picture(&self, path: &Path) -> Result<()> {
+        let statuses: Vec<Option<Value>> = (0..self.topology.nodes.len()).map(|node| self.status(node)).collect();
+        let picture = picture::svg(&self.topology, &statuses, &self.wires);
+        Ok(weir_files::write(path, picture.as_bytes())?)
+    }
+}

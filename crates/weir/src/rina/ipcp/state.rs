@@ -1,0 +1,57 @@
+//! What an IPC process keeps over restarts: its address.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct State {
+    address: Option<u32>,
+}
+
+/// The file.
+pub struct StateFile {
+    path: PathBuf,
+    state: State,
+}
+
+impl StateFile {
+    /// Reads the file, if it is there.
+    ///
+    /// # Errors
+    /// It is no such file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let state = match path.try_exists() {
+            Ok(true) => {
+                let text = crate::input::text(path)?;
+                serde_json::from_str(&text)
+                    .with_context(|| format!("{}: expected the state of an IPC process", path.display()))?
+            }
+            Ok(false) => State::default(),
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        };
+        Ok(StateFile {
+            path: path.to_owned(),
+            state,
+        })
+    }
+
+    /// The address that the IPC process had.
+    pub fn address(&self) -> Option<u32> {
+        self.state.address
+    }
+
+    /// Writes the address.
+    ///
+    /// # Errors
+    /// The file cannot be written; the one before is still there.
+    pub fn set_address(&mut self, address: u32) -> Result<()> {
+        if self.state.address == Some(address) {
+            return Ok(());
+        }
+        self.state.address = Some(address);
+        let text = serde_json::to_vec(&self.state)?;
+        Ok(weir_files::write(&self.path, &text)?)
+    }
+}

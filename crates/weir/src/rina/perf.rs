@@ -1,0 +1,205 @@
+//! `weir rina perf`: throughput of a flow, where every SDU is checked.
+
+use super::arguments::PerfArguments;
+use crate::cli::NO;
+use crate::output::Messages;
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::time::{Duration, Instant};
+use weir_rina_host::{Flow, HostError, Ipcp, Qos};
+
+/// The time for the allocation of a flow.
+const ALLOCATION: Duration = Duration::from_secs(10);
+/// How long a receiver waits before it looks again.
+const WAIT: Duration = Duration::from_secs(3600);
+/// How long the sender waits for the result of a flow that loses SDUs.
+const RESULT: Duration = Duration::from_secs(30);
+/// The first byte of the last SDU, of which a flow that loses SDUs gets several.
+const END: u8 = 1;
+const DATA: u8 = 0;
+
+/// What a receiver has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Received {
+    /// SDUs.
+    pub sdus: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// SDUs that were not the next one.
+    pub out_of_order: u64,
+    /// SDUs whose bytes differ from those that were sent.
+    pub damaged: u64,
+}
+
+/// Sends, or receives.
+pub fn perf(arguments: &PerfArguments, messages: &Messages) -> Result<u8> {
+    let ipcp = Ipcp::connect(&arguments.socket.socket)?;
+    match (&arguments.listen, &arguments.name) {
+        (Some(name), _) => listen(&ipcp, name, messages),
+        (None, Some(name)) => send(&ipcp, name, arguments),
+        (None, None) => Ok(2),
+    }
+}
+
+fn listen(ipcp: &Ipcp, name: &str, messages: &Messages) -> Result<u8> {
+    let registration = ipcp.register(name)?;
+    loop {
+        if let Some(incoming) = registration.next(WAIT)? {
+            let remote = incoming.remote().to_owned();
+            let (flow, messages) = (incoming.accept()?, messages.clone());
+            std::thread::Builder::new()
+                .name("perf".to_owned())
+                .spawn(move || match receive(&flow) {
+                    Ok(received) => messages.line(format!("from {remote}: {received:?}")),
+                    Err(error) => messages.line(format!("from {remote}: {error}")),
+                })?;
+        }
+    }
+}
+
+/// Writes the SDU of a number: its number, then bytes that follow from it.
+pub fn fill(number: u64, size: usize, sdu: &mut Vec<u8>) {
+    sdu.clear();
+    sdu.push(DATA);
+    sdu.extend(number.to_be_bytes());
+    // A byte of an SDU that is shifted or belongs to another one is noticed.
+    let start = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    sdu.extend((0..size.saturating_sub(9)).map(|at| (start.wrapping_add(at as u64) >> 3) as u8 ^ at as u8));
+    sdu.truncate(size.max(1));
+}
+
+/// Receives until the last SDU, and sends the result.
+pub fn receive(flow: &Flow) -> Result<Received, HostError> {
+    let mut received = Received::default();
+    let (mut next, mut expected) = (0, Vec::new());
+    loop {
+        let Some(sdu) = flow.read_sdu(WAIT)? else {
+            continue;
+        };
+        if sdu.first() == Some(&END) {
+            let text = serde_json::to_vec(&received).unwrap_or_default();
+            flow.write_sdu(&text)?;
+            return Ok(received);
+        }
+        // Short SDUs have no number: they are in order if they are what is expected.
+        let number = sdu
+            .get(1..9)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(next, u64::from_be_bytes);
+        fill(number, sdu.len(), &mut expected);
+        received.sdus += 1;
+        received.bytes += sdu.len() as u64;
+        received.damaged += u64::from(sdu != expected);
+        received.out_of_order += u64::from(number != next);
+        next = number.wrapping_add(1);
+    }
+}
+
+/// What a sender has measured.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Outcome {
+    /// SDUs that were sent.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// From the first SDU until the receiver's answer, in seconds.
+    pub seconds: f64,
+    /// What the receiver saw.
+    pub received: Received,
+}
+
+impl Outcome {
+    /// Whether all SDUs arrived, in order and undamaged.
+    pub fn is_perfect(&self) -> bool {
+        self.sent == self.received.sdus && self.received.out_of_order == 0 && self.received.damaged == 0
+    }
+
+    /// Bits per second that arrived.
+    pub fn goodput(&self) -> f64 {
+        self.received.bytes as f64 * 8.0 / self.seconds
+    }
+}
+
+/// Sends SDUs, and waits for the result.
+pub fn measure(
+    flow: &Flow,
+    is_reliable: bool,
+    count: u64,
+    longest: Option<Duration>,
+    size: impl Fn(u64) -> usize,
+) -> Result<Outcome> {
+    let start = Instant::now();
+    let (mut sdu, mut sent, mut sent_bytes) = (Vec::new(), 0, 0);
+    while sent < count && longest.is_none_or(|longest| start.elapsed() < longest) {
+        fill(sent, size(sent), &mut sdu);
+        flow.write_sdu(&sdu)?;
+        sent += 1;
+        sent_bytes += sdu.len() as u64;
+    }
+    let end = Instant::now();
+    let answer = loop {
+        flow.write_sdu(&[END])?;
+        let wait = if is_reliable {
+            RESULT
+        } else {
+            Duration::from_millis(500)
+        };
+        if let Some(answer) = flow.read_sdu(wait)? {
+            break answer;
+        }
+        ensure!(end.elapsed() < RESULT * 4, "the receiver does not answer");
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let received = serde_json::from_slice(&answer).context("the receiver's answer is malformed")?;
+    Ok(Outcome {
+        sent,
+        sent_bytes,
+        seconds,
+        received,
+    })
+}
+
+fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
+    let most = ipcp.max_sdu();
+    ensure!(
+        arguments.size.most() <= most,
+        "--size: expected at most {most} bytes, found {}",
+        arguments.size.most()
+    );
+    let qos = Qos {
+        rate: arguments.rate,
+        ..if arguments.unreliable {
+            Qos::UNRELIABLE
+        } else {
+            Qos::RELIABLE
+        }
+    };
+    let flow = ipcp.allocate("perf", name, qos, ALLOCATION)?;
+    let outcome = measure(
+        &flow,
+        !arguments.unreliable,
+        arguments.count,
+        arguments.duration,
+        |number| arguments.size.of(number),
+    )?;
+    let mut out = crate::output::stdout();
+    if arguments.json {
+        writeln!(out, "{:#}", serde_json::to_value(outcome)?)?;
+    } else {
+        let received = outcome.received;
+        writeln!(
+            out,
+            "{} SDUs sent, {} arrived, {} not in order, {} damaged; {:.2} s, {:.1} Mbit/s, {:.0} SDUs/s",
+            outcome.sent,
+            received.sdus,
+            received.out_of_order,
+            received.damaged,
+            outcome.seconds,
+            outcome.goodput() / 1e6,
+            received.sdus as f64 / outcome.seconds
+        )?;
+    }
+    let is_good = outcome.is_perfect() || (arguments.unreliable && outcome.received.damaged == 0);
+    Ok(if is_good { 0 } else { NO })
+}
