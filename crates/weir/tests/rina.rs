@@ -317,6 +317,7 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
     assert!(out.contains("3 sent, 0 lost"), "{out}");
 
     fabric.command("loss r1 r2 1");
+    fabric.command("reorder r1 r2 1");
     let _perf = fabric.serve("b", &["perf", "--listen", "perf"], &scratch);
     let arguments = ["perf", "perf", "--count", "20000", "--size", "1-3000", "--json"];
     let (code, out, error) = fabric.rina("a", &arguments);

@@ -162,7 +162,7 @@ pub struct CatArguments {
 /// Arguments of `weir rina fabric`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir rina fabric fabric.toml\n  weir rina fabric --leaf-spine 2x4 --hosts 2 --picture fabric.svg\n\nfabric.toml:\n  [leaf_spine]\n  spines = 2\n  leaves = 4\n  hosts_per_leaf = 2\n\nWhile it runs, it takes commands on standard input: show, cut A B, mend A B, loss A B PERCENT, kill NODE,\nstart NODE, picture FILE, quit."
+    after_help = "Examples:\n  weir rina fabric fabric.toml\n  weir rina fabric --leaf-spine 2x4 --hosts 2 --picture fabric.svg\n\nfabric.toml:\n  [leaf_spine]\n  spines = 2\n  leaves = 4\n  hosts_per_leaf = 2\n\nWhile it runs, it takes commands on standard input: show, cut A B, mend A B, loss A B PERCENT,\nreorder A B PERCENT, kill NODE, start NODE, picture FILE, quit."
 )]
 pub struct FabricArguments {
     /// Topology (TOML)

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// The port by which the switch and its control plane exchange packets (rina_router.p4).
 const CPU_PORT: &str = "64";
-/// Intervals of IPC processes in a fabric, in ms: a lost link is noticed within 240 ms.
-const KEEPALIVE: u32 = 60;
+/// Intervals of IPC processes in a fabric, in ms: a lost link is noticed within 200 ms.
+const KEEPALIVE: u32 = 50;
 
 /// The processes, by node.
 pub struct Children {

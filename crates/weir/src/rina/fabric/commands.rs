@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The commands, for messages.
-const COMMANDS: &str = "show, cut A B, mend A B, loss A B PERCENT, kill NODE, start NODE, picture FILE, quit";
+const COMMANDS: &str =
+    "show, cut A B, mend A B, loss A B PERCENT, reorder A B PERCENT, kill NODE, start NODE, picture FILE, quit";
 
 /// What a command answers.
 pub enum Answer {
@@ -52,12 +53,12 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
             format!("the link between {a} and {b} works")
         }
         ["loss", a, b, percent] => {
-            let share: f64 = percent
-                .parse()
-                .with_context(|| format!("loss: expected a percentage, found `{percent}`"))?;
-            ensure!((0.0..=100.0).contains(&share), "loss: expected 0 to 100, found {share}");
-            fabric.wire(a, b)?.impair((share * 10_000.0) as u32, 0);
-            format!("the link between {a} and {b} loses {share} %")
+            fabric.wire(a, b)?.set_loss(per_million("loss", percent)?);
+            format!("the link between {a} and {b} loses {percent} %")
+        }
+        ["reorder", a, b, percent] => {
+            fabric.wire(a, b)?.set_reordering(per_million("reorder", percent)?);
+            format!("{percent} % of the frames between {a} and {b} are passed by the next one")
         }
         ["kill", node] => {
             let at = fabric.node(node)?;
@@ -77,6 +78,18 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
         _ => bail!("expected one of: {COMMANDS}; found `{line}`"),
     };
     Ok(Answer::Text(text))
+}
+
+/// A percentage as a share of a million.
+fn per_million(command: &str, percent: &str) -> Result<u32> {
+    let share: f64 = percent
+        .parse()
+        .with_context(|| format!("{command}: expected a percentage, found `{percent}`"))?;
+    ensure!(
+        (0.0..=100.0).contains(&share),
+        "{command}: expected 0 to 100, found {share}"
+    );
+    Ok((share * 10_000.0) as u32)
 }
 
 /// The nodes and links as a text.
