@@ -1,6 +1,8 @@
 //! RINA: EFCP PDUs, CDAP messages, ARP of shim DIFs and link states made bad.
 
 use std::time::Duration;
+use weir_ipcp::PortId;
+use weir_ipcp::sim::Simulation;
 use weir_rina::arp::{ArpPacket, MacAddress, Operation, ShimDialect};
 use weir_rina::cdap::objects::{
     AData, AddressClaim, Directory, DirectoryEntry, Enrolment, FlowRequest, LinkStateObject, LinkStates, Neighbours,
@@ -10,11 +12,12 @@ use weir_rina::cdap::{CdapDialect, Message, Opcode};
 use weir_rina::efcp::delimiting::{self, Reassembler};
 use weir_rina::efcp::protection::Protection;
 use weir_rina::efcp::{
-    Address, CepId, Control, ControlFields, Dialect, Flags, Irati, Kind, Paper, Pci, PduType, Rlite, RliteChecksum,
-    Widths,
+    Address, CepId, Control, ControlFields, ControlType, Dialect, Flags, Irati, Kind, Paper, Pci, PduType, QosId,
+    Rlite, RliteChecksum, Widths,
 };
 use weir_rina::link_state::{Config, Database, LinkState};
 use weir_rina::routing::Graph;
+use weir_rina::transport::{Connection, ConnectionConfig, Endpoint, Policies};
 use weir_rina::{ApplicationName, ByteOrder, Time, Width};
 
 const CDAP: [CdapDialect; 2] = [CdapDialect::Rlite, CdapDialect::Irati];
@@ -52,6 +55,122 @@ pub(crate) fn run(data: &[u8]) {
     check_protection(data);
     check_fragments(data);
     check_database(data);
+    check_connection(data);
+    check_process(data);
+    check_socket(data);
+}
+
+/// Data and control PDUs for a connection, whatever their numbers: it holds no more than its
+/// window.
+fn check_connection(data: &[u8]) {
+    const CREDIT: u32 = 16;
+    let end = |address| Endpoint {
+        address: Address(address),
+        cep: CepId(address),
+    };
+    let policies = Policies {
+        credit: Some(CREDIT),
+        ..Policies::reliable(QosId(1))
+    };
+    let config = ConnectionConfig {
+        local: end(1),
+        remote: end(2),
+        policies,
+        max_pdu: 100,
+        pci_bytes: Paper::BYTES,
+        max_sdu: 500,
+        queue: 8,
+        initial_sequence: u32::MAX - 2,
+    };
+    let mut now = Time::ZERO;
+    let mut connection = Connection::new(config, now);
+    for chunk in data.chunks(12) {
+        let byte = |at: usize| chunk.get(at).copied().unwrap_or(0);
+        let word = |at: usize| u32::from_be_bytes([byte(at), byte(at + 1), byte(at + 2), byte(at + 3)]);
+        let fields = ControlFields {
+            acknowledged: word(4),
+            new_right: word(8),
+            ..ControlFields::default()
+        };
+        let kind = match ControlType::ALL.get(usize::from(byte(1) >> 4)) {
+            Some(kind) => Kind::Control(Control { kind: *kind, fields }),
+            None => Kind::Data,
+        };
+        let pci = Pci {
+            source_cep: CepId(2),
+            destination_cep: CepId(1),
+            kind,
+            flags: Flags(byte(1).into()),
+            sequence: word(2),
+            ..Pci::management(Address(2), Address(1))
+        };
+        let _ = connection.receive(&pci, chunk.get(4..).unwrap_or_default(), now);
+        let _ = connection.send(chunk, now);
+        while connection.poll_transmit(now).is_some() {}
+        connection.tick(now);
+        assert!(connection.buffered() <= CREDIT as usize, "more than the window");
+        assert!(connection.readable() <= CREDIT as usize, "more than the window");
+        if byte(0) & 1 == 1 {
+            connection.read(now);
+        }
+        now = now + Duration::from_millis(byte(0).into());
+    }
+}
+
+/// Frames from strangers, and from an enrolled neighbour, for an IPC process. It keeps running.
+fn check_process(data: &[u8]) {
+    let mut sim = Simulation::new(1);
+    let (a, b) = (sim.router("a"), sim.router("b"));
+    sim.link(a, b);
+    sim.start();
+    sim.run_until(Time::from_secs(1));
+    let own = sim.config(a).ports.first().map(|port| port.mac).unwrap_or_default();
+    let neighbour = sim.config(b).ports.first().map(|port| port.mac).unwrap_or_default();
+    let address = sim
+        .process(a)
+        .and_then(|process| process.address())
+        .unwrap_or(Address(0));
+    for chunk in data.chunks(64) {
+        let Some((&choice, rest)) = chunk.split_first() else {
+            continue;
+        };
+        let from = if choice & 1 == 1 { neighbour } else { MacAddress([6; 6]) };
+        let mut frame = [&own.0[..], &from.0].concat();
+        match choice >> 1 & 3 {
+            0 => frame.extend(rest),
+            1 => {
+                frame.extend(ShimDialect::Rlite.ether_type().to_be_bytes());
+                frame.extend(rest);
+            }
+            // With a good checksum, so that the message is read.
+            choice_of_address => {
+                frame.extend([0xd1, 0xf0]);
+                let to = if choice_of_address == 2 { Address(0) } else { address };
+                let kind = if choice & 8 == 0 { Kind::Management } else { Kind::Data };
+                let pci = Pci {
+                    kind,
+                    destination_cep: CepId(u32::from(choice)),
+                    ..Pci::management(Address(9), to)
+                };
+                let _ = Paper.encode(&pci, rest, &mut frame);
+            }
+        }
+        sim.inject(a, PortId(1), frame);
+    }
+    sim.run_until(Time::from_secs(20));
+    assert!(
+        sim.process(a).is_some_and(|process| process.members().len() < 100),
+        "members are invented"
+    );
+}
+
+/// Bytes at the socket for applications.
+fn check_socket(data: &[u8]) {
+    let mut rest = data;
+    while let Ok(Some((_, size))) = weir_rina_host::protocol::read_frame::<weir_rina_host::protocol::Request>(rest) {
+        rest = rest.get(size..).unwrap_or_default();
+    }
+    let _ = weir_rina_host::protocol::read_frame::<weir_rina_host::protocol::Reply>(data);
 }
 
 /// A PDU that is decoded is encoded to one that is decoded to the same; its payload is read as a

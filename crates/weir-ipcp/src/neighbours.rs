@@ -426,6 +426,7 @@ impl IpcProcess {
         }
         // A second link changes routes, too, but no link state.
         self.routes_dirty = true;
+        self.floods = true;
         let port = key.0;
         self.event(Event::NeighbourUp { neighbour: name, port });
     }
@@ -450,6 +451,7 @@ impl IpcProcess {
             self.directory.neighbour_down(&name);
         }
         // A failure of an own link does not wait for others.
+        self.floods = true;
         self.routes_dirty = true;
         self.next_routes = now;
         let port = key.0;

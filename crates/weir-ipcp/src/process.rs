@@ -43,6 +43,8 @@ pub struct IpcProcess {
     has_conflict: bool,
     pub(crate) links: Database<String>,
     pub(crate) routes_dirty: bool,
+    /// Neighbours may have to receive states.
+    pub(crate) floods: bool,
     computed_revision: u64,
     pub(crate) next_routes: Time,
     routes: BTreeMap<String, Route<String>>,
@@ -101,6 +103,7 @@ impl IpcProcess {
             has_conflict: false,
             links: Database::new(config.name.clone(), link_states),
             routes_dirty: false,
+            floods: false,
             computed_revision: 0,
             next_routes: now,
             routes: BTreeMap::new(),
@@ -210,6 +213,7 @@ impl IpcProcess {
         let name = self.config.name.clone();
         self.note_name(&name, address);
         self.directory.readdress(address, now);
+        self.floods = true;
         self.outputs.push_back(Output::ForwardingChanged);
         self.event(Event::Joined { address: address.0 });
     }
@@ -327,6 +331,7 @@ impl IpcProcess {
     }
 
     fn receive_link_states(&mut self, key: NeighbourKey, message: &Message, now: Time) {
+        self.floods = true;
         let Some(name) = self.neighbour_name(key) else {
             return;
         };
@@ -373,6 +378,7 @@ impl IpcProcess {
     }
 
     fn receive_directory(&mut self, key: NeighbourKey, message: &Message, now: Time) {
+        self.floods = true;
         let Some(name) = self.neighbour_name(key) else {
             return;
         };
@@ -396,6 +402,7 @@ impl IpcProcess {
     /// Runs all timers.
     pub fn tick(&mut self, now: Time) {
         self.tick_neighbours(now);
+        self.floods |= self.links.deadline().is_some_and(|due| due <= now) || self.directory.deadline() <= now;
         self.links.tick(now);
         self.directory.tick(now);
         self.flush(now);
@@ -422,7 +429,9 @@ impl IpcProcess {
             self.change_address(now);
         }
         self.compute_routes(now);
-        self.flood(now);
+        if std::mem::take(&mut self.floods) {
+            self.flood(now);
+        }
         self.tick_flows(now);
         for _ in 0..LOOPBACK {
             let Some(pdu) = self.loopback.pop_front() else {
@@ -448,16 +457,12 @@ impl IpcProcess {
 
     /// Sends link states and directory entries that neighbours have yet to receive.
     fn flood(&mut self, now: Time) {
-        let names: BTreeSet<String> = self
-            .neighbours
-            .values()
-            .filter(|n| n.up.is_some())
-            .filter_map(|n| n.name.clone())
+        // One link of each neighbour.
+        let up = self.neighbours.iter().filter(|(_, neighbour)| neighbour.up.is_some());
+        let links: BTreeMap<String, NeighbourKey> = up
+            .filter_map(|(key, neighbour)| Some((neighbour.name.clone()?, *key)))
             .collect();
-        for name in names {
-            let Some(key) = self.links_to(&name).next() else {
-                continue;
-            };
+        for (name, key) in links {
             while let Some(batch) = self.links.transmit(&name, now) {
                 let objects = batch.states.iter().map(|state| self.link_state_object(state)).collect();
                 let object = WellKnown::LinkStates.id(MESSAGES);

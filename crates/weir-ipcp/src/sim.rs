@@ -57,6 +57,8 @@ struct Link {
 struct Member {
     config: Config,
     process: Option<IpcProcess>,
+    /// Its deadline, as of its last use.
+    deadline: Option<Time>,
     links: BTreeMap<PortId, LinkId>,
 }
 
@@ -139,6 +141,7 @@ impl Simulation {
         self.members.push(Member {
             config,
             process: None,
+            deadline: None,
             links: BTreeMap::new(),
         });
         Node(self.members.len() - 1)
@@ -196,7 +199,8 @@ impl Simulation {
 
     /// Ends a node, as `kill -9` does.
     pub fn kill(&mut self, node: Node) {
-        self.members[node.0].process = None;
+        let member = &mut self.members[node.0];
+        (member.process, member.deadline) = (None, None);
     }
 
     /// Cuts or mends a link. Nodes are not told.
@@ -266,6 +270,9 @@ impl Simulation {
                 Output::Event(event) => self.events.push((self.now, node, event)),
             }
         }
+        let now = self.now;
+        let member = &mut self.members[node.0];
+        member.deadline = member.process.as_ref().and_then(|process| process.deadline(now));
     }
 
     fn transmit(&mut self, node: Node, port: PortId, frame: Vec<u8>) {
@@ -290,8 +297,7 @@ impl Simulation {
     /// The time of the next event.
     fn next_event(&self) -> Option<Time> {
         let arrival = self.arrivals.peek().map(|Reverse((time, ..))| *time);
-        let processes = self.members.iter().filter_map(|member| member.process.as_ref());
-        let deadlines = processes.filter_map(|process| process.deadline(self.now));
+        let deadlines = self.members.iter().filter_map(|member| member.deadline);
         deadlines.chain(arrival).min()
     }
 
@@ -332,8 +338,9 @@ impl Simulation {
             }
         }
         for at in 0..self.members.len() {
-            if let Some(process) = &mut self.members[at].process
-                && process.deadline(self.now).is_some_and(|deadline| deadline <= self.now)
+            let member = &mut self.members[at];
+            if let Some(process) = &mut member.process
+                && member.deadline.is_some_and(|deadline| deadline <= self.now)
             {
                 process.tick(self.now);
                 self.collect(Node(at));

@@ -226,6 +226,7 @@ impl IpcProcess {
         self.registrations.insert(name.clone());
         let address = self.address().unwrap_or(Address(0));
         self.directory.set_local(name, address, true, now);
+        self.floods = true;
         self.flush(now);
         Ok(())
     }
@@ -234,6 +235,7 @@ impl IpcProcess {
     pub fn unregister(&mut self, name: &ApplicationName, now: Time) {
         if self.registrations.remove(name) {
             self.directory.set_local(name, Address(0), false, now);
+            self.floods = true;
             self.flush(now);
         }
     }

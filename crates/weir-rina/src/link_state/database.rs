@@ -70,6 +70,8 @@ pub struct Database<N> {
     /// The number of entries of each origin.
     of_origin: BTreeMap<N, usize>,
     outboxes: BTreeMap<N, Outbox<N>>,
+    /// No entry is due before; earlier than necessary where entries were refreshed since.
+    due: Option<Time>,
     revision: u64,
     summary: Summary,
 }
@@ -84,6 +86,7 @@ impl<N: Ord + Clone> Database<N> {
             entries: BTreeMap::new(),
             of_origin: BTreeMap::new(),
             outboxes: BTreeMap::new(),
+            due: None,
             revision: 0,
             summary: Summary::default(),
         }
@@ -193,6 +196,9 @@ impl<N: Ord + Clone> Database<N> {
                 self.summary.retransmissions += outbox.expire(timeout, now) as u64;
             }
         }
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
         let keys: Vec<Key<N>> = self
             .entries
             .iter()
@@ -202,17 +208,18 @@ impl<N: Ord + Clone> Database<N> {
         for key in keys {
             self.entry_is_due(key, now);
         }
+        let deadlines = self.entries.iter().map(|(key, entry)| self.deadline_of(key, entry));
+        self.due = deadlines.min();
     }
 
-    /// When [`Database::tick`] has something to do.
+    /// When [`Database::tick`] has something to do, or a little earlier.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        let entries = self.entries.iter().map(|(key, entry)| self.deadline_of(key, entry));
         let outboxes = self.outboxes.values().filter_map(|outbox| {
             let timeout = self.config.retransmit?;
             outbox.deadline(timeout)
         });
-        entries.chain(outboxes).min()
+        outboxes.chain(self.due).min()
     }
 
     /// The links that both ends announce, sorted.
@@ -365,6 +372,8 @@ impl<N: Ord + Clone> Database<N> {
                 outbox.add(key.clone());
             }
         }
+        let due = self.deadline_of(&key, &new);
+        self.due = Some(self.due.map_or(due, |known| known.min(due)));
         let usable = |entry: &Entry| entry.is_usable().then_some(entry.cost);
         let after = usable(&new);
         let origin = key.0.clone();
