@@ -36,6 +36,16 @@ pub fn demo(arguments: &DemoArguments, messages: &Messages) -> Result<u8> {
         leaves: 4,
         hosts_per_leaf: 1,
     };
+    // Said before the work, not after it.
+    let into = arguments
+        .picture
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    anyhow::ensure!(
+        into.is_none_or(std::path::Path::is_dir),
+        "--picture {}: there is no such folder",
+        arguments.picture.display()
+    );
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let topology = Topology::leaf_spine("demo".to_owned(), shape)?;
     let say = |text: String| {

@@ -139,3 +139,29 @@ fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: impl Disp
     };
     let _ = writeln!(text, "weir_rina_{name}{labels} {value}");
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_ipcp::sim::Simulation;
+    use weir_rina::Time;
+
+    #[test]
+    fn counters_and_gauges_are_in_prometheus_format() {
+        let mut sim = Simulation::new(1);
+        let (a, b) = (sim.router("a"), sim.router("b"));
+        sim.link(a, b);
+        sim.start();
+        sim.run_until(Time::from_secs(2));
+        let text = super::text(sim.process(a).unwrap(), 3);
+        for line in [
+            "weir_rina_neighbours 1",
+            "weir_rina_routes 1",
+            "weir_rina_enrolments_total 1",
+            "weir_rina_switch_frames_dropped_total 3",
+            "weir_rina_refused_total{reason=\"malformed\"} 0",
+            "# TYPE weir_rina_link_states gauge",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} in {text}");
+        }
+    }
+}

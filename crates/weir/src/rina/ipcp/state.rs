@@ -55,3 +55,24 @@ impl StateFile {
         Ok(weir_files::write(&self.path, &text)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::StateFile;
+
+    #[test]
+    fn the_address_is_kept_and_other_files_are_not_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut state = StateFile::open(&path).unwrap();
+        assert_eq!(state.address(), None);
+        state.set_address(7).unwrap();
+        assert_eq!(StateFile::open(&path).unwrap().address(), Some(7));
+        std::fs::write(&path, "mine").unwrap();
+        let Err(error) = StateFile::open(&path) else {
+            panic!("it is no state");
+        };
+        assert!(error.to_string().contains("expected the state of an IPC process"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
+}
