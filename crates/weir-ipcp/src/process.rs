@@ -223,6 +223,10 @@ impl IpcProcess {
         if self.names.get(name) == Some(&address) {
             return;
         }
+        // As many as there can be origins; names that a member invents cost it nothing.
+        if self.names.len() >= self.config.limits.links && !self.names.contains_key(name) {
+            return self.refuse_input(Refused::Limit);
+        }
         self.names.insert(name.to_owned(), address);
         self.routes_dirty = true;
         if let Some(conflict) = self.addresses.observe(name, address) {
