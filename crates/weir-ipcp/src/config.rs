@@ -1,4 +1,4 @@
-//! What an IPC process is told.
+//! The configuration of an IPC process.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

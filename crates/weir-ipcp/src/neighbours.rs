@@ -339,7 +339,7 @@ impl IpcProcess {
         };
         let is_needed = match &neighbour.exchange {
             None => true,
-            // Both sides have begun: that with the smaller MAC address enrols.
+            // Both sides have sent M_CONNECT: that with the smaller MAC address enrols.
             Some(Exchange::Enrollee(_)) => neighbour.up.is_none() && key.1 < self.port_mac(key.0),
             Some(Exchange::Enroller(enroller)) => neighbour.up.is_none() && enroller.deadline().is_none(),
         };

@@ -203,7 +203,7 @@ impl Simulation {
         (member.process, member.deadline) = (None, None);
     }
 
-    /// Cuts or mends a link. Nodes are not told.
+    /// Cuts or mends a link. Nodes notice it by keepalive only.
     pub fn set_cut(&mut self, link: LinkId, is_cut: bool) {
         self.links[link.0].is_cut = is_cut;
     }
@@ -308,10 +308,10 @@ impl Simulation {
     }
 
     /// Runs until a condition holds, at most until a time. Whether it holds.
-    pub fn run_while(&mut self, end: Time, goes_on: impl Fn(&Simulation) -> bool) -> bool {
-        while goes_on(self) {
+    pub fn run_while(&mut self, end: Time, is_to_run: impl Fn(&Simulation) -> bool) -> bool {
+        while is_to_run(self) {
             if !self.step(end) {
-                return !goes_on(self);
+                return !is_to_run(self);
             }
         }
         true

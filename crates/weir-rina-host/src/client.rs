@@ -216,7 +216,7 @@ impl Ipcp {
     /// Allocates a flow to another application.
     ///
     /// # Errors
-    /// Nobody has registered the name, the application refuses, or there was no answer in time.
+    /// The name is not registered, the application refuses, or there was no answer in time.
     pub fn allocate(&self, local: &str, remote: &str, qos: Qos, timeout: Duration) -> Result<Flow, HostError> {
         let answer = self.0.call(timeout, |call| Request::Allocate {
             call,

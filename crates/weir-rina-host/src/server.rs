@@ -147,7 +147,7 @@ impl Server {
         self.connections.values_mut().for_each(Connection::write);
     }
 
-    /// Ends the connection of an application, which is told why.
+    /// Ends the connection of an application, with a reason for it.
     pub fn disconnect(&mut self, application: ApplicationId, reason: &str) {
         let reason = reason.to_owned();
         self.send(application, &Reply::Goodbye { reason });

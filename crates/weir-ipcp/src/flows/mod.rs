@@ -57,7 +57,7 @@ enum State {
         connection: Box<Connection>,
         until: Time,
     },
-    /// The peer is told.
+    /// M_DELETE is sent to the peer.
     Deleting {
         peer: Peer,
         invoke_id: i32,

@@ -50,7 +50,7 @@ pub fn cat(arguments: &CatArguments) -> Result<u8> {
             }
         })?;
     if is_listening {
-        // The other side ends it; input is sent meanwhile, if there is any.
+        // The other side ends it. Input, if there is any, is sent until then.
         let writer = Arc::clone(&flow);
         std::thread::Builder::new()
             .name("input".to_owned())

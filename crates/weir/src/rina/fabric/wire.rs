@@ -23,7 +23,7 @@ const WAIT: Timespec = Timespec {
 #[derive(Debug)]
 pub struct Wire {
     sockets: [UdpSocket; 2],
-    /// The address of each end, once it has sent a frame or was told.
+    /// The address of each end, once it is connected.
     ends: [RwLock<Option<SocketAddr>>; 2],
     is_cut: AtomicBool,
     /// Frames of a million that are lost.
@@ -201,7 +201,7 @@ fn carry_all(wires: &[Arc<Wire>], stop: &AtomicBool) {
             if !file.revents().is_empty() {
                 wires[*at].carry(*end, &mut buffer, held, &mut random);
             } else if let Some(frame) = held.take() {
-                // Nothing passes it: it is late, but not lost.
+                // No frame follows that could pass it.
                 wires[*at].send(1 - end, &frame);
             }
         }

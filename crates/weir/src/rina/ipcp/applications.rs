@@ -23,7 +23,7 @@ struct Flow {
     taken: u32,
     /// SDUs that the application takes.
     credit: u32,
-    /// Why it has ended; the application is told once all SDUs are read.
+    /// Why it has ended: for the application, once all SDUs are read.
     closed: Option<String>,
 }
 
@@ -277,7 +277,7 @@ impl Applications {
         self.news.push_back((flow, FlowEvent::Closed(reason.to_owned())));
     }
 
-    /// Without a socket for applications nobody can accept a flow.
+    /// Without a socket for applications every request is refused.
     pub fn refuse_all(&mut self, process: &mut IpcProcess, now: Time) {
         while let Some((flow, event)) = self.news.pop_front() {
             if matches!(event, FlowEvent::Requested { .. }) {
