@@ -98,7 +98,11 @@ impl Directory {
         let name = entry.application;
         let known = self.entries.get(&name).copied();
         if let Some(known) = known {
-            if known.is_local
+            // Two IPC processes have the name: that with the smaller address keeps it, or both would
+            // announce it in turn without end.
+            let is_lost = address != 0 && address < own.0;
+            if !is_lost
+                && known.is_local
                 && (entry.sequence > known.sequence || (address != own.0 && entry.sequence == known.sequence))
             {
                 // Of the time before a restart, or of another: the application is here.

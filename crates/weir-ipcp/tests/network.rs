@@ -539,3 +539,31 @@ fn replayed_frames_change_nothing() {
     );
     assert!(sim.process(nodes[0]).unwrap().counters().refused[Refused::State as usize] > 0);
 }
+
+#[test]
+fn a_name_that_two_register_belongs_to_one_and_flooding_ends() {
+    let mut sim = Simulation::new(31);
+    let nodes: Vec<Node> = ["a", "b", "c"].map(|name| sim.router(name)).into();
+    sim.link(nodes[0], nodes[1]);
+    sim.link(nodes[1], nodes[2]);
+    sim.start();
+    converge(&mut sim, Duration::from_secs(5));
+    for node in [nodes[0], nodes[2]] {
+        sim.with(node, |process, now| process.register(&app("same"), now))
+            .unwrap();
+    }
+    sim.run_until(sim.now() + Duration::from_secs(2));
+    let at = |sim: &Simulation, node: Node| {
+        let process = sim.process(node).unwrap();
+        process
+            .directory()
+            .find(|(name, _)| **name == app("same"))
+            .map(|(_, at)| at)
+    };
+    let owner = at(&sim, nodes[1]);
+    assert!(owner.is_some() && nodes.iter().all(|node| at(&sim, *node) == owner));
+    let sent = |sim: &Simulation| sim.process(nodes[1]).unwrap().counters().messages_sent;
+    let before = sent(&sim);
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    assert!(sent(&sim) - before < 200, "keepalive of two links only");
+}
