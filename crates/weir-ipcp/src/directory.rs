@@ -98,8 +98,8 @@ impl Directory {
         let name = entry.application;
         let known = self.entries.get(&name).copied();
         if let Some(known) = known {
-            // Two IPC processes have the name: that with the smaller address keeps it, or both would
-            // announce it in turn without end.
+            // Two IPC processes have the name: that with the smaller address keeps it, or both
+            // would announce it in turn without end.
             let is_lost = address != 0 && address < own.0;
             if !is_lost
                 && known.is_local

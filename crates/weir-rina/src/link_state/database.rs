@@ -330,6 +330,8 @@ impl<N: Ord + Clone> Database<N> {
                 self.answer(from, key, Rejection::Duplicate);
                 Rejection::Duplicate
             }
+            // There is no larger number: an answer would only bring the same state again.
+            Some(own) if own.sequence >= MAX_SEQUENCE => Rejection::OwnOrigin,
             own => {
                 if own.is_none() && self.room_for(&key.0).is_err() {
                     return Rejection::TooManyOfOrigin;
