@@ -72,6 +72,8 @@ pub struct Timers {
     pub allocation: u64,
     /// Until a request for a flow has failed.
     pub allocation_limit: u64,
+    /// Without PDUs of the other side, until it is asked whether it has the flow.
+    pub flow_check: u64,
 }
 
 impl Default for Timers {
@@ -87,6 +89,7 @@ impl Default for Timers {
             max_age: 900_000,
             allocation: 500,
             allocation_limit: 5000,
+            flow_check: 10_000,
         }
     }
 }
@@ -146,7 +149,7 @@ pub struct Config {
     pub address_table: BTreeMap<String, u32>,
     /// The password of the DIF; none: no authentication.
     pub password: Option<String>,
-    /// Bytes of the longest PDU.
+    /// Bytes of the longest PDU: 600 to 9000. Messages with the longest names fit 600.
     #[serde(default = "default_max_pdu")]
     pub max_pdu: usize,
     /// Bytes of the longest SDU.
@@ -240,7 +243,7 @@ impl Config {
         for address in self.address_table.values() {
             range("address_table", u64::from(*address), 1, 65_535)?;
         }
-        range("max_pdu", self.max_pdu as u64, 200, 9000)?;
+        range("max_pdu", self.max_pdu as u64, 600, 9000)?;
         range("max_sdu", self.max_sdu as u64, 1, 16 << 20)?;
         range("timers.keepalive", self.timers.keepalive, 1, 3_600_000)?;
         range("timers.routing", self.timers.routing, 0, 60_000)?;
@@ -252,6 +255,7 @@ impl Config {
             ("timers.max_age", self.timers.max_age),
             ("timers.allocation", self.timers.allocation),
             ("timers.allocation_limit", self.timers.allocation_limit),
+            ("timers.flow_check", self.timers.flow_check),
         ] {
             range(field, value, 1, 1_000_000_000)?;
         }

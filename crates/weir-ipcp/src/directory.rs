@@ -1,7 +1,7 @@
 //! The directory: which IPC process an application is registered at. Entries are flooded, with a
 //! sequence number each, and acknowledged.
 
-use crate::config::{Limits, Timers, ms};
+use crate::config::{Limits, MAX_NAME, Timers, ms};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_rina::cdap::objects::{DirectoryEntry, Node};
 use weir_rina::efcp::Address;
@@ -11,6 +11,35 @@ use weir_rina::{ApplicationName, Time};
 const BATCH: usize = 10;
 /// The largest sequence number of an entry; larger ones are refused.
 const MAX_SEQUENCE: u64 = 1 << 60;
+
+/// Bytes of an entry without its name, at most.
+const ENTRY: usize = 64;
+
+/// What became of an entry of a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    News,
+    /// It is in the directory.
+    Known,
+    /// It is malformed, old, or of an application here, or there is no room.
+    Refused,
+}
+
+/// Bytes of all components of a name.
+fn name_bytes(name: &ApplicationName) -> usize {
+    let ApplicationName {
+        process,
+        process_instance,
+        entity,
+        entity_instance,
+    } = name;
+    process.len() + process_instance.len() + entity.len() + entity_instance.len()
+}
+
+/// Whether an application may have a name: messages about it fit a PDU.
+pub(crate) fn is_name(name: &ApplicationName) -> bool {
+    !name.process.is_empty() && name_bytes(name) <= MAX_NAME
+}
 
 /// A withdrawn entry has address 0, and is remembered until it expires.
 #[derive(Debug, Clone, Copy)]
@@ -84,16 +113,16 @@ impl Directory {
         }
     }
 
-    /// Takes an entry of a neighbour. Whether it is news.
-    pub fn receive(&mut self, from: &str, entry: DirectoryEntry, own: Address, now: Time) -> bool {
+    /// Takes an entry of a neighbour.
+    pub fn receive(&mut self, from: &str, entry: DirectoryEntry, own: Address, now: Time) -> Taken {
         let Node::Address(address) = entry.node else {
-            return false;
+            return Taken::Refused;
         };
         let Ok(address) = u32::try_from(address) else {
-            return false;
+            return Taken::Refused;
         };
-        if entry.sequence > MAX_SEQUENCE {
-            return false;
+        if entry.sequence > MAX_SEQUENCE || !is_name(&entry.application) {
+            return Taken::Refused;
         }
         let name = entry.application;
         let known = self.entries.get(&name).copied();
@@ -112,7 +141,7 @@ impl Directory {
                     ..known
                 };
                 self.replace(name, defended, None);
-                return false;
+                return Taken::Refused;
             }
             let order = (entry.sequence, std::cmp::Reverse(address));
             match order.cmp(&(known.sequence, std::cmp::Reverse(known.address.0))) {
@@ -120,13 +149,13 @@ impl Directory {
                     if let Some(outbox) = self.outboxes.get_mut(from) {
                         outbox.pending.remove(&name);
                     }
-                    return false;
+                    return Taken::Known;
                 }
                 std::cmp::Ordering::Less => {
                     if let Some(outbox) = self.outboxes.get_mut(from) {
                         outbox.pending.insert(name);
                     }
-                    return false;
+                    return Taken::Refused;
                 }
                 std::cmp::Ordering::Greater => {}
             }
@@ -141,10 +170,10 @@ impl Directory {
             if self.entries.len() < self.most {
                 self.replace(name, withdrawn, None);
             }
-            return false;
+            return Taken::Refused;
         }
         if known.is_none() && self.entries.len() >= self.most {
-            return false;
+            return Taken::Refused;
         }
         let new = Entry {
             address: Address(address),
@@ -153,7 +182,7 @@ impl Directory {
             is_local: false,
         };
         self.replace(name, new, Some(from));
-        true
+        Taken::News
     }
 
     fn replace(&mut self, name: ApplicationName, entry: Entry, from: Option<&str>) {
@@ -179,13 +208,9 @@ impl Directory {
         self.outboxes.remove(neighbour);
     }
 
-    /// The entries to send to a neighbour now, as the message with this invoke id.
-    pub fn transmit(
-        &mut self,
-        neighbour: &str,
-        invoke_id: impl FnOnce() -> i32,
-        now: Time,
-    ) -> Option<(i32, Vec<DirectoryEntry>)> {
+    /// The entries to send to a neighbour now, as the message with this invoke id. They have at most
+    /// `room` bytes, but there is at least one.
+    pub fn transmit(&mut self, neighbour: &str, room: usize, invoke_id: i32, now: Time) -> Option<Vec<DirectoryEntry>> {
         let outbox = self.outboxes.get_mut(neighbour)?;
         if let Some((_, names, at)) = &outbox.sent {
             if now.since(*at) < ms(self.timers.flooding) {
@@ -198,11 +223,13 @@ impl Directory {
             return None;
         }
         let mut names = Vec::new();
-        while let Some(name) = outbox.pending.pop_first() {
-            names.push(name);
-            if names.len() == BATCH {
+        let mut bytes = 0;
+        while let Some(name) = outbox.pending.first() {
+            bytes += ENTRY + name_bytes(name);
+            if names.len() == BATCH || (bytes > room && !names.is_empty()) {
                 break;
             }
+            names.extend(outbox.pending.pop_first());
         }
         let entry = |name: &ApplicationName| {
             let entry = self.entries.get(name)?;
@@ -213,9 +240,8 @@ impl Directory {
             })
         };
         let entries = names.iter().filter_map(entry).collect();
-        let id = invoke_id();
-        outbox.sent = Some((id, names, now));
-        Some((id, entries))
+        outbox.sent = Some((invoke_id, names, now));
+        Some(entries)
     }
 
     pub fn acknowledge(&mut self, neighbour: &str, id: i32) {
@@ -226,10 +252,16 @@ impl Directory {
         }
     }
 
-    /// Announces local entries again, and forgets old ones.
-    pub fn tick(&mut self, now: Time) {
+    /// Forgets entries of addresses that no member has.
+    pub fn retain_addresses(&mut self, members: &BTreeSet<Address>) {
+        self.entries
+            .retain(|_, entry| entry.is_local || entry.address == Address(0) || members.contains(&entry.address));
+    }
+
+    /// Announces local entries again, and forgets old ones. Whether it was time.
+    pub fn tick(&mut self, now: Time) -> bool {
         if now < self.next_refresh {
-            return;
+            return false;
         }
         self.next_refresh = now + ms(self.timers.refresh);
         let max_age = ms(self.timers.max_age);
@@ -244,6 +276,7 @@ impl Directory {
         for (name, entry) in local {
             self.set_local(&name, entry.address, true, now);
         }
+        true
     }
 
     pub fn deadline(&self) -> Time {

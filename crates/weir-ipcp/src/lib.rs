@@ -32,6 +32,8 @@
 
 pub mod config;
 mod directory;
+mod discovery;
+mod flooding;
 mod flows;
 mod frame;
 mod neighbours;

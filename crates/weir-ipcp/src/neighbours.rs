@@ -2,11 +2,10 @@
 
 use crate::MESSAGES;
 use crate::config::{PortId, ms};
-use crate::frame::{Frame, header};
 use crate::output::{Down, Event, Output, Refused};
 use crate::process::IpcProcess;
 use std::time::Duration;
-use weir_rina::arp::{ArpPacket, MacAddress, Operation, ShimDialect};
+use weir_rina::arp::MacAddress;
 use weir_rina::cdap::objects::WellKnown;
 use weir_rina::cdap::{Message, Opcode};
 use weir_rina::efcp::Address;
@@ -16,9 +15,8 @@ use weir_rina::enrolment::{
 use weir_rina::keepalive::{Keepalive, KeepaliveAction, KeepaliveConfig};
 use weir_rina::{ApplicationName, Time};
 
-const SHIM: ShimDialect = ShimDialect::Rlite;
 /// How much slower a port is searched once it has a neighbour.
-const KNOWN_FACTOR: u32 = 20;
+pub(crate) const KNOWN_FACTOR: u32 = 20;
 /// An M_CONNECT this long after the enrolment is that of a neighbour that has restarted; before, it
 /// was delayed on its way.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -40,19 +38,19 @@ pub(crate) struct Neighbour {
     pub name: Option<String>,
     pub exchange: Option<Exchange>,
     /// It has answered for the DIF: others can enrol with it.
-    is_member: bool,
+    pub is_member: bool,
     /// Since when it is enrolled.
     pub up: Option<Time>,
-    keepalive: Option<Keepalive>,
+    pub keepalive: Option<Keepalive>,
     /// When the next enrolment may start.
-    retry: Time,
-    last_heard: Time,
+    pub retry: Time,
+    pub last_heard: Time,
 }
 
 #[derive(Debug)]
 pub(crate) struct PortState {
     pub is_up: bool,
-    next_request: Time,
+    pub next_request: Time,
 }
 
 impl PortState {
@@ -147,125 +145,6 @@ impl IpcProcess {
             .map(|(key, _)| *key)
     }
 
-    pub(crate) fn receive_arp(&mut self, port: PortId, frame: &Frame<'_>, now: Time) {
-        let Ok(packet) = ArpPacket::decode(frame.payload) else {
-            return self.refuse_input(Refused::Malformed);
-        };
-        let Ok((sender, target)) = packet.names(SHIM) else {
-            return self.refuse_input(Refused::Malformed);
-        };
-        if packet.sender_mac != frame.from || frame.from.0[0] & 1 != 0 {
-            return self.refuse_input(Refused::Malformed);
-        }
-        let (own, dif) = (self.own_name(), ApplicationName::process(self.config.dif.clone()));
-        match packet.operation {
-            Operation::Request => {
-                // Members answer for the DIF, so that others can enrol with them.
-                let is_for_us = target == own || (target == dif && self.address.is_some());
-                if !is_for_us || !self.is_expected(port, &sender) {
-                    return;
-                }
-                if self.find_neighbour((port, frame.from), now) {
-                    self.send_arp(port, &packet.reply(self.port_mac(port)), frame.from);
-                }
-            }
-            Operation::Reply => {
-                let key = (port, frame.from);
-                if target == own && sender == dif && self.find_neighbour(key, now) {
-                    self.set_member(key, now);
-                }
-            }
-        }
-    }
-
-    fn set_member(&mut self, key: NeighbourKey, now: Time) {
-        if let Some(neighbour) = self.neighbours.get_mut(&key)
-            && !neighbour.is_member
-        {
-            neighbour.is_member = true;
-            self.tick_neighbour(key, now);
-        }
-    }
-
-    /// Whether the configuration permits a neighbour of this name.
-    fn is_expected(&self, port: PortId, name: &ApplicationName) -> bool {
-        let expected = self.config.ports.iter().find(|p| p.number == port);
-        let expected = expected.and_then(|port| port.neighbour.as_ref());
-        expected.is_none_or(|expected| name.process == *expected)
-    }
-
-    /// Adds a neighbour; false if there are too many.
-    fn find_neighbour(&mut self, key: NeighbourKey, now: Time) -> bool {
-        if let Some(neighbour) = self.neighbours.get_mut(&key) {
-            neighbour.last_heard = now;
-            return true;
-        }
-        let of_port = self.neighbours.keys().filter(|known| known.0 == key.0).count();
-        if of_port >= self.config.limits.neighbours_per_port {
-            self.refuse_input(Refused::Limit);
-            return false;
-        }
-        let neighbour = Neighbour {
-            name: None,
-            exchange: None,
-            is_member: false,
-            up: None,
-            keepalive: None,
-            retry: now,
-            last_heard: now,
-        };
-        self.neighbours.insert(key, neighbour);
-        true
-    }
-
-    fn send_arp(&mut self, port: PortId, packet: &ArpPacket<'_>, to: MacAddress) {
-        let Some(config) = self.config.ports.iter().find(|p| p.number == port) else {
-            return;
-        };
-        let mut frame = header(config, to, SHIM.ether_type());
-        if packet.encode(&mut frame).is_ok() {
-            self.send_frame(port, frame);
-        }
-    }
-
-    fn port_mac(&self, port: PortId) -> MacAddress {
-        let config = self.config.ports.iter().find(|p| p.number == port);
-        config.map_or(MacAddress::default(), |port| port.mac)
-    }
-
-    fn own_name(&self) -> ApplicationName {
-        ApplicationName::process(self.config.name.clone())
-    }
-
-    /// Asks for neighbours on ports whose time has come.
-    fn discover(&mut self, now: Time) {
-        let due: Vec<PortId> = self
-            .ports
-            .iter()
-            .filter(|(_, state)| state.is_up && state.next_request <= now)
-            .map(|(port, _)| *port)
-            .collect();
-        for port in due {
-            let is_known = self.neighbours.iter().any(|(key, n)| key.0 == port && n.up.is_some());
-            let interval = ms(self.config.timers.discovery) * if is_known { KNOWN_FACTOR } else { 1 };
-            if let Some(state) = self.ports.get_mut(&port) {
-                state.next_request = now + interval;
-            }
-            let text = |name: &str| ApplicationName::process(name).to_text(SHIM.name_form());
-            let (Ok(sender), Ok(target)) = (text(&self.config.name), text(&self.config.dif)) else {
-                continue;
-            };
-            let packet = ArpPacket {
-                operation: Operation::Request,
-                sender_mac: self.port_mac(port),
-                sender: sender.as_ref(),
-                target_mac: MacAddress::default(),
-                target: target.as_ref(),
-            };
-            self.send_arp(port, &packet, MacAddress::BROADCAST);
-        }
-    }
-
     /// Starts an enrolment through a neighbour.
     fn enrol(&mut self, key: NeighbourKey, now: Time) {
         let config = EnrolleeConfig {
@@ -322,26 +201,23 @@ impl IpcProcess {
             self.refuse_input(Refused::NotEnrolled);
             return false;
         }
-        let Some(neighbour) = self.neighbours.get(&key) else {
-            return false;
-        };
         if !self.is_expected(key.0, &message.source) {
             self.refuse_input(Refused::UnexpectedMessage);
             return false;
         }
-        match neighbour.up {
-            Some(up) if now.since(up) < SETTLED => return false,
-            Some(_) => self.neighbour_down(key, Down::Restarted, now),
-            None => {}
-        }
         let Some(neighbour) = self.neighbours.get(&key) else {
             return false;
         };
+        // An M_CONNECT may be replayed: the link stays until the new enrolment is complete.
+        if neighbour.up.is_some_and(|up| now.since(up) < SETTLED) {
+            return false;
+        }
         let is_needed = match &neighbour.exchange {
             None => true,
+            Some(Exchange::Enrollee(_)) if neighbour.up.is_some() => true,
             // Both sides have sent M_CONNECT: that with the smaller MAC address enrols.
-            Some(Exchange::Enrollee(_)) => neighbour.up.is_none() && key.1 < self.port_mac(key.0),
-            Some(Exchange::Enroller(enroller)) => neighbour.up.is_none() && enroller.deadline().is_none(),
+            Some(Exchange::Enrollee(_)) => key.1 < self.port_mac(key.0),
+            Some(Exchange::Enroller(enroller)) => enroller.deadline().is_none(),
         };
         if is_needed {
             let enroller = self.new_enroller(now);
@@ -382,6 +258,7 @@ impl IpcProcess {
                 if is_enrollee {
                     self.joined(enrolled.address, now);
                 } else {
+                    self.neighbour_restarted(key, now);
                     self.note_name(&enrolled.neighbour, enrolled.address);
                 }
                 let name = ApplicationName::process(enrolled.neighbour.clone());
@@ -392,6 +269,19 @@ impl IpcProcess {
                     self.neighbours.remove(&key);
                 }
             }
+        }
+    }
+
+    /// An enrolled neighbour has enrolled again: the link of before is withdrawn.
+    fn neighbour_restarted(&mut self, key: NeighbourKey, now: Time) {
+        let Some(neighbour) = self.neighbours.get_mut(&key).filter(|n| n.up.is_some()) else {
+            return;
+        };
+        // It answers repeated messages of the enrolment.
+        let exchange = neighbour.exchange.take();
+        self.neighbour_down(key, Down::Restarted, now);
+        if let Some(neighbour) = self.neighbours.get_mut(&key) {
+            neighbour.exchange = exchange;
         }
     }
 
@@ -492,7 +382,7 @@ impl IpcProcess {
         }
     }
 
-    fn tick_neighbour(&mut self, key: NeighbourKey, now: Time) {
+    pub(crate) fn tick_neighbour(&mut self, key: NeighbourKey, now: Time) {
         let Some(neighbour) = self.neighbours.get_mut(&key) else {
             return;
         };
@@ -587,12 +477,16 @@ impl IpcProcess {
         for key in up {
             self.neighbour_down(key, Down::AddressChanged, now);
         }
-        self.close_all_flows("the IPC process has another address");
+        self.close_all_flows("the IPC process has another address", now);
         self.names.remove(&self.config.name);
         self.address = None;
     }
 
+    /// News for logs, which are dropped and counted if the owner does not take them.
     pub(crate) fn event(&mut self, event: Event) {
+        if self.outputs.len() >= self.config.limits.outputs {
+            return self.refuse_input(Refused::QueueFull);
+        }
         self.outputs.push_back(Output::Event(event));
     }
 }

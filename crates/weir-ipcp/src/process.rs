@@ -1,19 +1,19 @@
 //! The IPC process: what arrives, what leaves, and when.
 
+use crate::MESSAGES;
 use crate::config::{Config, ConfigError, PortId, Role, ms};
 use crate::directory::Directory;
 use crate::flows::{Flows, paper};
 use crate::frame::{Frame, header};
 use crate::neighbours::{Neighbour, NeighbourKey, PortState};
 use crate::output::{Counters, Event, Forwarding, NextHop, Output, Refused};
-use crate::{MESSAGES, VALUES};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use weir_rina::address::Addresses;
 use weir_rina::arp::{MacAddress, ShimDialect};
-use weir_rina::cdap::objects::{Directory as DirectoryObject, LinkStateObject, LinkStates, Object, WellKnown};
-use weir_rina::cdap::{Message, Opcode, result};
+use weir_rina::cdap::Message;
+use weir_rina::cdap::objects::WellKnown;
 use weir_rina::efcp::{Address, Kind, Pci, Pdu};
-use weir_rina::link_state::{Config as LinkStateConfig, Database, LinkState, Rejection, Summary};
+use weir_rina::link_state::{Config as LinkStateConfig, Database, LinkState, Summary};
 use weir_rina::routing::{Graph, Route};
 use weir_rina::{ApplicationName, Time};
 
@@ -35,8 +35,11 @@ pub struct IpcProcess {
     pub(crate) ports: BTreeMap<PortId, PortState>,
     pub(crate) neighbours: BTreeMap<NeighbourKey, Neighbour>,
     pub(crate) addresses: Addresses,
-    /// Addresses by name, from link states and enrolments.
+    /// Addresses of members by name: of those that links of both ends connect, and of neighbours.
     pub(crate) names: BTreeMap<String, Address>,
+    /// Addresses that link states have announced, by their origins. An origin may be invented: its
+    /// address counts once a member announces a link to it, and it a link to that member.
+    pub(crate) claims: BTreeMap<String, Address>,
     /// The address to propose when it enrols.
     pub(crate) proposal: Address,
     /// Another member has the address of this one, which has to change.
@@ -99,6 +102,7 @@ impl IpcProcess {
             neighbours: BTreeMap::new(),
             addresses: Addresses::new(table.collect(), Some(config.address_range)),
             names: BTreeMap::new(),
+            claims: BTreeMap::new(),
             proposal: proposal(&config),
             has_conflict: false,
             links: Database::new(config.name.clone(), link_states),
@@ -203,6 +207,11 @@ impl IpcProcess {
         nonce
     }
 
+    /// An invoke id of a request to a member that is no neighbour: answers cannot be guessed.
+    pub(crate) fn random_invoke_id(&mut self) -> i32 {
+        (self.random_u32() >> 1).max(1) as i32
+    }
+
     pub(crate) fn next_invoke_id(&mut self) -> i32 {
         self.invoke_id = self.invoke_id.checked_add(1).unwrap_or(1);
         self.invoke_id
@@ -232,6 +241,7 @@ impl IpcProcess {
         if let Some(conflict) = self.addresses.observe(name, address) {
             self.has_conflict |= conflict.changes == self.config.name;
             self.names.remove(&conflict.changes);
+            self.claims.remove(&conflict.changes);
             self.event(Event::AddressConflict {
                 address: address.0,
                 changes: conflict.changes,
@@ -276,7 +286,7 @@ impl IpcProcess {
         }
     }
 
-    fn is_enrolled(&self, from: Option<NeighbourKey>) -> bool {
+    pub(crate) fn is_enrolled(&self, from: Option<NeighbourKey>) -> bool {
         from.is_none_or(|key| self.neighbours.get(&key).is_some_and(|n| n.up.is_some()))
     }
 
@@ -315,10 +325,14 @@ impl IpcProcess {
             return self.refuse_input(Refused::UnexpectedMessage);
         };
         self.heard(key, now);
-        if !self.is_enrolled(from) {
-            return self.receive_enrolment(key, &message, now);
-        }
         let name = message.object_name.as_str();
+        let is_for_members = [WellKnown::Keepalive, WellKnown::LinkStates, WellKnown::Directory]
+            .iter()
+            .any(|object| object.id(MESSAGES).name == name);
+        if is_for_members && !self.is_enrolled(from) {
+            // One that does not know yet that this IPC process enrols again.
+            return self.refuse_input(Refused::NotEnrolled);
+        }
         if IpcProcess::is_keepalive(&message) {
             self.receive_keepalive(key, &message);
         } else if name == WellKnown::LinkStates.id(MESSAGES).name {
@@ -330,77 +344,8 @@ impl IpcProcess {
         }
     }
 
-    fn neighbour_name(&self, key: NeighbourKey) -> Option<String> {
+    pub(crate) fn neighbour_name(&self, key: NeighbourKey) -> Option<String> {
         self.neighbours.get(&key)?.name.clone()
-    }
-
-    fn receive_link_states(&mut self, key: NeighbourKey, message: &Message, now: Time) {
-        self.floods = true;
-        let Some(name) = self.neighbour_name(key) else {
-            return;
-        };
-        if message.opcode == Opcode::WriteR {
-            self.links.acknowledge(&name, message.invoke_id as u32);
-            return;
-        }
-        let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
-        let states = bytes.and_then(|bytes| LinkStates::decode(bytes, VALUES).ok());
-        let (Opcode::Write, Some(states)) = (message.opcode, states) else {
-            return self.refuse_input(Refused::MalformedMessage);
-        };
-        for object in states.0 {
-            self.receive_link_state(&name, object, now);
-        }
-        if let Some(response) = message.response(result::SUCCESS, "") {
-            self.send_to_neighbour(key, &response);
-        }
-    }
-
-    fn receive_link_state(&mut self, from: &str, object: LinkStateObject, now: Time) {
-        let address = object
-            .origin_addresses
-            .first()
-            .and_then(|address| u32::try_from(*address).ok());
-        let state = LinkState {
-            origin: object.origin.clone(),
-            neighbour: object.neighbour,
-            cost: object.cost,
-            sequence: object.sequence,
-            is_up: object.is_up,
-            age: ms(object.age.into()),
-        };
-        match self.links.receive(&from.to_owned(), state, now) {
-            Ok(()) => {
-                if let Some(address) = address.filter(|address| (1..=65_535).contains(address)) {
-                    self.note_name(&object.origin, Address(address));
-                }
-            }
-            // Part of flooding.
-            Err(Rejection::Duplicate) => {}
-            Err(_) => self.refuse_input(Refused::State),
-        }
-    }
-
-    fn receive_directory(&mut self, key: NeighbourKey, message: &Message, now: Time) {
-        self.floods = true;
-        let Some(name) = self.neighbour_name(key) else {
-            return;
-        };
-        if message.opcode == Opcode::WriteR {
-            return self.directory.acknowledge(&name, message.invoke_id);
-        }
-        let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
-        let entries = bytes.and_then(|bytes| DirectoryObject::decode(bytes, VALUES).ok());
-        let (Opcode::Write, Some(entries)) = (message.opcode, entries) else {
-            return self.refuse_input(Refused::MalformedMessage);
-        };
-        let own = self.address.unwrap_or(Address(0));
-        for entry in entries.0 {
-            self.directory.receive(&name, entry, own, now);
-        }
-        if let Some(response) = message.response(result::SUCCESS, "") {
-            self.send_to_neighbour(key, &response);
-        }
     }
 
     /// Runs all timers.
@@ -408,7 +353,9 @@ impl IpcProcess {
         self.tick_neighbours(now);
         self.floods |= self.links.deadline().is_some_and(|due| due <= now) || self.directory.deadline() <= now;
         self.links.tick(now);
-        self.directory.tick(now);
+        if self.directory.tick(now) {
+            self.forget_members();
+        }
         self.flush(now);
     }
 
@@ -421,7 +368,7 @@ impl IpcProcess {
             self.neighbour_deadline(now),
             self.links.deadline(),
             Some(self.directory.deadline()),
-            self.flow_deadline(now),
+            self.flow_deadline(),
             routes,
         ];
         all.into_iter().flatten().min()
@@ -429,10 +376,10 @@ impl IpcProcess {
 
     /// What follows from any input: routes, flooding, flows, PDUs for this IPC process itself.
     pub(crate) fn flush(&mut self, now: Time) {
+        self.compute_routes(now);
         if std::mem::take(&mut self.has_conflict) && self.address.is_some() {
             self.change_address(now);
         }
-        self.compute_routes(now);
         if std::mem::take(&mut self.floods) {
             self.flood(now);
         }
@@ -459,62 +406,6 @@ impl IpcProcess {
         }
     }
 
-    /// Sends link states and directory entries that neighbours have yet to receive.
-    fn flood(&mut self, now: Time) {
-        // One link of each neighbour.
-        let up = self.neighbours.iter().filter(|(_, neighbour)| neighbour.up.is_some());
-        let links: BTreeMap<String, NeighbourKey> = up
-            .filter_map(|(key, neighbour)| Some((neighbour.name.clone()?, *key)))
-            .collect();
-        for (name, key) in links {
-            while let Some(batch) = self.links.transmit(&name, now) {
-                let objects = batch.states.iter().map(|state| self.link_state_object(state)).collect();
-                let object = WellKnown::LinkStates.id(MESSAGES);
-                let value = LinkStates(objects).to_value(VALUES);
-                let message = Message {
-                    invoke_id: batch.id as i32,
-                    ..Message::about(Opcode::Write, object.class, object.name, Some(value))
-                };
-                self.send_to_neighbour(key, &message);
-            }
-            let mut invoke_id = self.invoke_id;
-            let next = || {
-                invoke_id = invoke_id.checked_add(1).unwrap_or(1);
-                invoke_id
-            };
-            if let Some((id, entries)) = self.directory.transmit(&name, next, now) {
-                self.invoke_id = id;
-                let object = WellKnown::Directory.id(MESSAGES);
-                let value = DirectoryObject(entries).to_value(VALUES);
-                let message = Message {
-                    invoke_id: id,
-                    ..Message::about(Opcode::Write, object.class, object.name, Some(value))
-                };
-                self.send_to_neighbour(key, &message);
-            }
-        }
-    }
-
-    fn link_state_object(&self, state: &LinkState<String>) -> LinkStateObject {
-        let address = |name: &String| {
-            self.names
-                .get(name)
-                .map(|address| u64::from(address.0))
-                .into_iter()
-                .collect()
-        };
-        LinkStateObject {
-            origin: state.origin.clone(),
-            origin_addresses: address(&state.origin),
-            neighbour: state.neighbour.clone(),
-            neighbour_addresses: address(&state.neighbour),
-            cost: state.cost,
-            sequence: state.sequence,
-            is_up: state.is_up,
-            age: u32::try_from(state.age.as_millis()).unwrap_or(u32::MAX),
-        }
-    }
-
     /// Computes routes if links have changed: at once after a quiet time, else at its interval.
     fn compute_routes(&mut self, now: Time) {
         let revision = self.links.revision();
@@ -525,7 +416,9 @@ impl IpcProcess {
         self.computed_revision = revision;
         self.routes_dirty = false;
         self.counters.route_computations += 1;
-        self.routes = Graph::new(&self.links.links()).routes(&self.config.name);
+        let links = self.links.links();
+        self.take_claims(&links);
+        self.routes = Graph::new(&links).routes(&self.config.name);
         let hops = |route: &Route<String>| -> BTreeSet<NextHop> {
             let links = route.next_hops.iter().flat_map(|name| self.links_to(name));
             links.filter_map(|(port, mac)| self.next_hop(port, mac)).collect()
@@ -539,6 +432,7 @@ impl IpcProcess {
         if table != self.table {
             let destinations = table.len();
             self.table = table;
+            self.flows.locate_again();
             self.outputs.push_back(Output::ForwardingChanged);
             self.event(Event::Routes { destinations });
         }

@@ -1,25 +1,15 @@
 //! Networks of IPC processes in virtual time.
 
+mod common;
+
+use common::{RELIABLE, app, converge, describe, flow, is_converged, read_all, requested, send};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_ipcp::sim::{LinkId, Node, Simulation};
-use weir_ipcp::{Down, Event, FlowError, FlowEvent, FlowId, PortId, Refused};
+use weir_ipcp::{Down, Event, FlowEvent, PortId};
+use weir_rina::Time;
 use weir_rina::cdap::objects::QosRequest;
-use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
-use weir_rina::transport::SendError;
-use weir_rina::{ApplicationName, Time};
-
-const RELIABLE: QosRequest = QosRequest {
-    qos: 0,
-    average_bandwidth: 0,
-    in_order: true,
-    max_gap: 0,
-    delay: 0,
-};
-
-fn app(name: &str) -> ApplicationName {
-    ApplicationName::process(name)
-}
+use weir_rina::efcp::Address;
 
 struct Fabric {
     sim: Simulation,
@@ -52,96 +42,6 @@ fn fabric() -> Fabric {
         leaves,
         hosts,
         uplinks,
-    }
-}
-
-fn describe(sim: &Simulation) -> String {
-    let line = |(time, node, event): &(Time, Node, Event)| format!("{time:?} {node:?} {event:?}\n");
-    let events: String = sim.events.iter().map(line).collect();
-    let node = |node: Node| {
-        let process = sim.process(node)?;
-        Some(format!(
-            "{node:?} {:?} routes {} {:?} {:?}\n",
-            process.address(),
-            process.forwarding().routes.len(),
-            process.neighbours(),
-            process.counters()
-        ))
-    };
-    events + &sim.nodes().filter_map(node).collect::<String>()
-}
-
-/// Whether every node has a route to all others.
-fn is_converged(sim: &Simulation) -> bool {
-    let alive: Vec<Node> = sim.nodes().filter(|node| sim.process(*node).is_some()).collect();
-    let has_all = |node: &Node| {
-        sim.process(*node)
-            .is_some_and(|process| process.address().is_some() && process.forwarding().routes.len() == alive.len() - 1)
-    };
-    alive.iter().all(has_all)
-}
-
-fn converge(sim: &mut Simulation, within: Duration) {
-    let end = sim.now() + within;
-    assert!(
-        sim.run_while(end, |sim| !is_converged(sim)),
-        "not converged: {}",
-        describe(sim)
-    );
-}
-
-/// A flow between two nodes: the local end of each.
-fn flow(sim: &mut Simulation, from: Node, to: Node, name: &str, qos: QosRequest) -> (FlowId, FlowId) {
-    sim.with(to, |process, now| process.register(&app(name), now)).unwrap();
-    let end = sim.now() + Duration::from_secs(1);
-    sim.run_until(end);
-    let local = sim
-        .with(from, |process, now| {
-            process.allocate(&app("client"), &app(name), qos, now)
-        })
-        .unwrap();
-    let end = sim.now() + Duration::from_secs(1);
-    sim.run_while(end, |sim| requested(sim, to).is_none());
-    let remote = requested(sim, to).expect("a request");
-    sim.with(to, |process, now| process.accept(remote, now)).unwrap();
-    let end = sim.now() + Duration::from_secs(1);
-    let allocated = (from, local, FlowEvent::Allocated);
-    assert!(
-        sim.run_while(end, |sim| !sim.flow_events.contains(&allocated)),
-        "{:?}",
-        sim.flow_events
-    );
-    sim.flow_events.clear();
-    (local, remote)
-}
-
-fn requested(sim: &Simulation, node: Node) -> Option<FlowId> {
-    let found = sim
-        .flow_events
-        .iter()
-        .find(|(at, _, event)| *at == node && matches!(event, FlowEvent::Requested { .. }));
-    found.map(|(_, id, _)| *id)
-}
-
-fn read_all(sim: &mut Simulation, node: Node, flow: FlowId) -> Vec<Vec<u8>> {
-    sim.with(node, |process, now| {
-        let mut all = Vec::new();
-        while let Some(sdu) = process.read(flow, now) {
-            all.push(sdu);
-        }
-        all
-    })
-}
-
-/// Sends an SDU, once there is room.
-fn send(sim: &mut Simulation, node: Node, flow: FlowId, sdu: &[u8]) {
-    let full = Err(FlowError::Send(SendError::Full));
-    loop {
-        let sent = sim.with(node, |process, now| process.send(flow, sdu, now));
-        if sent != full {
-            return sent.unwrap();
-        }
-        sim.run_until(sim.now() + Duration::from_millis(1));
     }
 }
 
@@ -412,7 +312,7 @@ fn flows_are_refused_deallocated_and_time_out() {
         })
         .unwrap();
     sim.run_until(sim.now() + Duration::from_secs(7));
-    let reason = "no IPC process has registered the application".to_owned();
+    let reason = "no IPC process that can be reached has registered the application".to_owned();
     assert!(sim.flow_events.contains(&(a, missing, FlowEvent::Refused(reason))));
 
     sim.with(b, |process, now| process.register(&app("picky"), now))
@@ -471,99 +371,4 @@ fn unreliable_flows_keep_no_window_and_lose_what_the_link_loses() {
     sim.run_until(sim.now() + Duration::from_millis(100));
     let seen = read_all(&mut sim, b, there).len();
     assert!((60..100).contains(&seen), "{seen}");
-}
-
-/// A frame to a node's first port from somewhere.
-fn frame(sim: &mut Simulation, node: Node, from: [u8; 6], pci: &Pci, payload: &[u8]) -> Vec<u8> {
-    let to = sim.config(node).ports[0].mac;
-    let mut frame = [&to.0[..], &from, &[0xd1, 0xf0]].concat();
-    Paper.encode(pci, payload, &mut frame).unwrap();
-    frame
-}
-
-#[test]
-fn strangers_can_neither_forge_states_nor_send_data() {
-    let mut sim = Simulation::new(23);
-    let (a, b) = (sim.router("a"), sim.router("b"));
-    sim.link(a, b);
-    sim.start();
-    converge(&mut sim, Duration::from_secs(5));
-    let before = sim.process(a).unwrap().forwarding();
-    let own = sim.process(a).unwrap().address().unwrap();
-    let stranger = [6; 6];
-    let management = Pci::management(Address(77), Address(0));
-    let data = Pci {
-        destination_cep: CepId(1),
-        kind: Kind::Data,
-        ..Pci::management(Address(77), own)
-    };
-    let forged = frame(&mut sim, a, stranger, &management, b"\x08\x01");
-    let unwanted = frame(&mut sim, a, stranger, &data, b"\x07x");
-    sim.inject(a, PortId(1), forged);
-    sim.inject(a, PortId(1), unwanted);
-    // Of the neighbour itself, but for no connection.
-    let neighbour = sim.config(b).ports[0].mac.0;
-    let guessed = frame(&mut sim, a, neighbour, &data, b"\x07x");
-    sim.inject(a, PortId(1), guessed);
-    sim.inject(a, PortId(1), vec![0xff; 13]);
-    sim.run_until(sim.now() + Duration::from_millis(10));
-    let refused = sim.process(a).unwrap().counters().refused;
-    let count = |reason: Refused| refused[reason as usize];
-    assert_eq!(count(Refused::NotEnrolled) + count(Refused::MalformedMessage), 2);
-    assert_eq!(count(Refused::NoConnection), 1);
-    assert_eq!(count(Refused::NotOurs), 1);
-    assert_eq!(sim.process(a).unwrap().forwarding(), before);
-}
-
-#[test]
-fn replayed_frames_change_nothing() {
-    let mut sim = Simulation::new(29);
-    let nodes: Vec<Node> = ["a", "b", "c"].map(|name| sim.router(name)).into();
-    sim.link(nodes[0], nodes[1]);
-    let second = sim.link(nodes[1], nodes[2]);
-    sim.start();
-    converge(&mut sim, Duration::from_secs(5));
-    // What b says while c is lost, and what it said before.
-    let recorded = sim.recorded(nodes[0]);
-    sim.set_cut(second, true);
-    sim.run_until(sim.now() + Duration::from_secs(1));
-    assert_eq!(sim.process(nodes[0]).unwrap().forwarding().routes.len(), 1);
-    for (port, frame) in recorded {
-        sim.inject(nodes[0], port, frame);
-    }
-    sim.run_until(sim.now() + Duration::from_secs(5));
-    assert_eq!(
-        sim.process(nodes[0]).unwrap().forwarding().routes.len(),
-        1,
-        "c is still lost"
-    );
-    assert!(sim.process(nodes[0]).unwrap().counters().refused[Refused::State as usize] > 0);
-}
-
-#[test]
-fn a_name_that_two_register_belongs_to_one_and_flooding_ends() {
-    let mut sim = Simulation::new(31);
-    let nodes: Vec<Node> = ["a", "b", "c"].map(|name| sim.router(name)).into();
-    sim.link(nodes[0], nodes[1]);
-    sim.link(nodes[1], nodes[2]);
-    sim.start();
-    converge(&mut sim, Duration::from_secs(5));
-    for node in [nodes[0], nodes[2]] {
-        sim.with(node, |process, now| process.register(&app("same"), now))
-            .unwrap();
-    }
-    sim.run_until(sim.now() + Duration::from_secs(2));
-    let at = |sim: &Simulation, node: Node| {
-        let process = sim.process(node).unwrap();
-        process
-            .directory()
-            .find(|(name, _)| **name == app("same"))
-            .map(|(_, at)| at)
-    };
-    let owner = at(&sim, nodes[1]);
-    assert!(owner.is_some() && nodes.iter().all(|node| at(&sim, *node) == owner));
-    let sent = |sim: &Simulation| sim.process(nodes[1]).unwrap().counters().messages_sent;
-    let before = sent(&sim);
-    sim.run_until(sim.now() + Duration::from_secs(1));
-    assert!(sent(&sim) - before < 200, "keepalive of two links only");
 }

@@ -110,6 +110,13 @@ impl Addresses {
         })
     }
 
+    /// Frees the addresses of all names but those to keep.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&str) -> bool) {
+        self.assigned.retain(|name, _| is_kept(name));
+        let assigned = &self.assigned;
+        self.taken.retain(|_, name| assigned.contains_key(name));
+    }
+
     /// Frees the address of a name.
     pub fn release(&mut self, name: &str) {
         if let Some(address) = self.assigned.remove(name) {
@@ -151,6 +158,9 @@ mod tests {
         assert_eq!(addresses.assign("a", Address(3)), Ok(Address(1)));
         addresses.release("c");
         assert_eq!(addresses.assign("d", Address(2)), Ok(Address(3)));
+        addresses.retain(|name| name != "b");
+        assert_eq!(addresses.assign("e", Address(4)), Ok(Address(4)));
+        assert_eq!(addresses.assign("a", Address(3)), Ok(Address(1)));
         let mut without_range = Addresses::new(BTreeMap::new(), None);
         assert_eq!(without_range.assign("a", Address(1)), Err(NoAddress::NotInTable));
     }

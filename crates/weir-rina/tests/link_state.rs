@@ -74,7 +74,7 @@ impl Network {
             for to in neighbours {
                 while let Some(batch) = {
                     let now = self.now;
-                    self.node(from).transmit(&to, now)
+                    self.node(from).transmit(&to, now, |_| true)
                 } {
                     any = true;
                     self.messages += 1;
@@ -349,7 +349,7 @@ fn a_neighbour_that_does_not_acknowledge_holds_a_bounded_number_of_batches() {
         database.receive(&1, state(origin, 1, 1), now).unwrap();
     }
     database.neighbour_up(2, 1, now);
-    let sizes: Vec<usize> = std::iter::from_fn(|| database.transmit(&2, now))
+    let sizes: Vec<usize> = std::iter::from_fn(|| database.transmit(&2, now, |_| true))
         .map(|b| b.states.len())
         .collect();
     assert_eq!(sizes, [3, 3]);
@@ -358,6 +358,27 @@ fn a_neighbour_that_does_not_acknowledge_holds_a_bounded_number_of_batches() {
     database.tick(Time::from_millis(200));
     assert_eq!(database.backlog(&2), (30, 0));
     assert!(!database.acknowledge(&2, 1), "the batch has been given up");
+}
+
+#[test]
+fn a_batch_ends_before_the_state_that_does_not_fit() {
+    let mut database = Database::new(0, config());
+    let now = Time::ZERO;
+    database.neighbour_up(1, 1, now);
+    for origin in 2..6 {
+        database.receive(&1, state(origin, 1, 1), now).unwrap();
+    }
+    database.neighbour_up(2, 1, now);
+    let of_two = |count: &mut u32| {
+        *count += 1;
+        *count <= 2
+    };
+    let mut count = 0;
+    let batch = database.transmit(&2, now, |_| of_two(&mut count)).unwrap();
+    assert_eq!((batch.states.len(), count), (2, 3));
+    let batch = database.transmit(&2, now, |_| false).unwrap();
+    assert_eq!(batch.states.len(), 1, "one is sent although it is too long");
+    assert_eq!(database.backlog(&2), (3, 2));
 }
 
 proptest! {

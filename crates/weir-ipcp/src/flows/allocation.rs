@@ -75,12 +75,12 @@ impl IpcProcess {
                     self.remove_flow(id);
                 }
             }
+            Opcode::Read => self.flow_read(source, message, now),
+            Opcode::ReadR => self.flow_checked(source, message, now),
             Opcode::Connect
             | Opcode::ConnectR
             | Opcode::Release
             | Opcode::ReleaseR
-            | Opcode::Read
-            | Opcode::ReadR
             | Opcode::CancelRead
             | Opcode::CancelReadR
             | Opcode::Write
@@ -151,7 +151,7 @@ impl IpcProcess {
                 if address == source && invoke_id == message.invoke_id)
         };
         let Some(id) = self.flows.all.iter().find(|(_, flow)| is_ours(flow)).map(|(id, _)| *id) else {
-            return self.refuse_input(Refused::UnexpectedMessage);
+            return self.unknown_answer(source, message, now);
         };
         if message.result != result::SUCCESS {
             let reason = if message.result_reason.is_empty() {
@@ -159,7 +159,7 @@ impl IpcProcess {
             } else {
                 message.result_reason.clone()
             };
-            return self.close_flow(id, &reason);
+            return self.close_flow(id, &reason, now);
         }
         let Some((request, connection)) = self.read_request(message) else {
             return;
@@ -173,19 +173,74 @@ impl IpcProcess {
         self.outputs.push_back(Output::Flow(id, FlowEvent::Allocated));
     }
 
-    fn flow_deleted(&mut self, source: Address, message: &Message, now: Time) {
-        let number = message
-            .object_name
-            .rsplit('/')
-            .next()
-            .and_then(|number| number.parse().ok());
-        let id = number.map(FlowId);
-        let peer = id.and_then(|id| self.flows.all.get(&id)).and_then(Flow::peer);
-        if peer.is_some_and(|peer| peer.address != source) {
-            return self.refuse_input(Refused::UnexpectedMessage);
+    /// An answer to a request that is over, such as by its timeout: the other side has opened a flow
+    /// that has no end here.
+    fn unknown_answer(&mut self, source: Address, message: &Message, now: Time) {
+        self.refuse_input(Refused::UnexpectedMessage);
+        if message.result != result::SUCCESS {
+            return;
         }
-        if let (Some(id), Some(_)) = (id, peer) {
-            self.close_flow(id, "deallocated by the other side");
+        let Some((request, connection)) = self.read_request(message) else {
+            return;
+        };
+        let peer = Peer {
+            address: source,
+            port: request.source_port,
+            cep: CepId(connection.source_cep),
+        };
+        // An answer may be repeated.
+        if self.flows.all.values().any(|flow| flow.peer() == Some(peer)) {
+            return;
+        }
+        let object = WellKnown::Flows.id(MESSAGES);
+        let name = format!("{}/{}", object.name, peer.port);
+        let message = Message {
+            invoke_id: self.random_invoke_id(),
+            ..Message::about(Opcode::Delete, object.class, &name, None)
+        };
+        self.send_remote(source, &message, now);
+    }
+
+    /// The flow that the name of an object has, if its peer is at an address.
+    fn flow_of_peer(&self, name: &str, peer: Address) -> Option<FlowId> {
+        let id = FlowId(name.rsplit('/').next()?.parse().ok()?);
+        let is_peer = self.flows.all.get(&id)?.peer()?.address == peer;
+        is_peer.then_some(id)
+    }
+
+    /// The peer of an idle flow asks whether it is still here.
+    fn flow_read(&mut self, source: Address, message: &Message, now: Time) {
+        let is_here = self.flow_of_peer(&message.object_name, source).is_some();
+        let (code, reason) = match is_here {
+            true => (result::SUCCESS, ""),
+            false => (result::NO_SUCH_OBJECT, "there is no such flow"),
+        };
+        if let Some(response) = message.response(code, reason) {
+            self.send_remote(source, &response, now);
+        }
+    }
+
+    /// The peer of an idle flow has answered whether it has it.
+    fn flow_checked(&mut self, source: Address, message: &Message, now: Time) {
+        let is_asked = |flow: &Flow| {
+            flow.check.is_some_and(|check| check.invoke_id == message.invoke_id)
+                && flow.peer().is_some_and(|peer| peer.address == source)
+        };
+        let flow = self.flows.all.iter_mut().find(|(_, flow)| is_asked(flow));
+        let Some((&id, flow)) = flow else {
+            return self.refuse_input(Refused::UnexpectedMessage);
+        };
+        (flow.heard, flow.check) = (now, None);
+        if message.result != result::SUCCESS {
+            self.close_flow(id, "the other side has lost it, such as by a restart", now);
+        }
+    }
+
+    fn flow_deleted(&mut self, source: Address, message: &Message, now: Time) {
+        match self.flow_of_peer(&message.object_name, source) {
+            Some(id) => self.close_flow(id, "deallocated by the other side", now),
+            // The answer to an earlier M_DELETE was lost, or this one is forged.
+            None => self.refuse_input(Refused::UnexpectedMessage),
         }
         if let Some(response) = message.response(result::SUCCESS, "") {
             self.send_remote(source, &response, now);

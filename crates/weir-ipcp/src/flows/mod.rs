@@ -1,16 +1,17 @@
 //! Flows: allocation between applications, and the connections that carry them.
 
 mod allocation;
+mod timers;
+mod transfer;
 
-use crate::MESSAGES;
-use crate::config::ms;
-use crate::output::{FlowEvent, FlowId, Output, Refused};
+use crate::config::MAX_NAME;
+use crate::directory::is_name;
+use crate::output::FlowId;
 use crate::process::IpcProcess;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use weir_rina::cdap::objects::{QosRequest, WellKnown};
-use weir_rina::cdap::{Message, Opcode};
-use weir_rina::efcp::{Address, CepId, Dialect, Paper, Pdu, QosId};
+use weir_rina::cdap::objects::QosRequest;
+use weir_rina::efcp::{Address, CepId, Dialect, Paper, QosId};
 use weir_rina::transport::{Connection, ConnectionConfig, Delivery, Endpoint, Policies, SendError, Statistics};
 use weir_rina::{ApplicationName, Time};
 
@@ -20,8 +21,10 @@ const QUEUE: usize = 512;
 const LINGER: Duration = Duration::from_secs(30);
 /// A flow whose peer has no route for this long is closed.
 const UNREACHABLE: Duration = Duration::from_secs(30);
-/// Attempts to tell the peer that a flow is deallocated.
+/// M_DELETEs that are sent until one is answered.
 const DELETE_ATTEMPTS: u32 = 5;
+/// Questions whether the peer has a flow, until it is closed because none is answered.
+const CHECK_ATTEMPTS: u32 = 5;
 
 /// The end at another IPC process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,15 @@ enum State {
     },
 }
 
+/// The question to the peer of an idle flow, whether it has the flow still: a peer that restarts
+/// knows none of its flows any more.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    invoke_id: i32,
+    attempts: u32,
+    next: Time,
+}
+
 #[derive(Debug)]
 pub(crate) struct Flow {
     local: ApplicationName,
@@ -78,7 +90,12 @@ pub(crate) struct Flow {
     cep: CepId,
     state: State,
     since: Time,
+    /// When the peer has last shown that it has the flow.
+    heard: Time,
+    check: Option<Check>,
     unreachable_since: Option<Time>,
+    /// Its place in [`Flows::timers`].
+    timer: Option<Time>,
     /// The owner knows that there is something to read, or waits for room.
     is_told: bool,
     waits_for_room: bool,
@@ -132,6 +149,9 @@ pub enum RequestError {
     /// There are too many flows or names.
     #[error("there are too many flows or registrations")]
     Limit,
+    /// A name is empty or too long.
+    #[error("a name of an application has a process, and at most {MAX_NAME} bytes in all components")]
+    Name,
     /// Another application has registered the name here.
     #[error("the name is registered already")]
     Registered,
@@ -140,10 +160,37 @@ pub enum RequestError {
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub all: BTreeMap<FlowId, Flow>,
-    pub by_cep: BTreeMap<CepId, FlowId>,
-    next: u32,
-    pub directory_revision: u64,
+    by_cep: BTreeMap<CepId, FlowId>,
+    /// When which flow has something to do.
+    timers: BTreeSet<(Time, FlowId)>,
+    /// The directory as of the last search for applications.
+    directory_revision: u64,
+    is_to_locate: bool,
     next_check: Time,
+}
+
+impl Flows {
+    /// Routes have changed: flows that wait for an application look for it again.
+    pub fn locate_again(&mut self) {
+        self.is_to_locate = true;
+    }
+
+    /// Sets the timer of a flow; to be called whenever its deadline may have changed.
+    fn reschedule(&mut self, id: FlowId, now: Time) {
+        let Some(flow) = self.all.get_mut(&id) else {
+            return;
+        };
+        let due = flow.deadline(now);
+        if due == flow.timer {
+            return;
+        }
+        if let Some(former) = std::mem::replace(&mut flow.timer, due) {
+            self.timers.remove(&(former, id));
+        }
+        if let Some(due) = due {
+            self.timers.insert((due, id));
+        }
+    }
 }
 
 fn policies(qos: &QosRequest) -> Policies {
@@ -215,8 +262,11 @@ impl IpcProcess {
     /// Registers an application, so that others find it.
     ///
     /// # Errors
-    /// The name is registered here already, or there are too many.
+    /// The name is registered here already, or too long, or there are too many.
     pub fn register(&mut self, name: &ApplicationName, now: Time) -> Result<(), RequestError> {
+        if !is_name(name) {
+            return Err(RequestError::Name);
+        }
         if self.registrations.contains(name) {
             return Err(RequestError::Registered);
         }
@@ -243,7 +293,7 @@ impl IpcProcess {
     /// Requests a flow to an application. Whether it is allocated follows as [`FlowEvent`].
     ///
     /// # Errors
-    /// This IPC process is no member of the DIF, or has too many flows.
+    /// This IPC process is no member of the DIF, has too many flows, or a name is too long.
     pub fn allocate(
         &mut self,
         local: &ApplicationName,
@@ -253,6 +303,9 @@ impl IpcProcess {
     ) -> Result<FlowId, RequestError> {
         if self.address().is_none() {
             return Err(RequestError::NotMember);
+        }
+        if !is_name(local) || !is_name(remote) {
+            return Err(RequestError::Name);
         }
         let id = self.add_flow(local.clone(), remote.clone(), qos, State::Locating, now)?;
         self.locate(id, now);
@@ -271,14 +324,14 @@ impl IpcProcess {
         if self.flows.all.len() >= self.config.limits.flows {
             return Err(RequestError::Limit);
         }
+        // Neither port-ids nor CEP ids can be guessed: who knows one can end the flow, or send in
+        // the name of the peer. There are more of them than flows.
         let id = loop {
-            self.flows.next = self.flows.next.wrapping_add(1).max(1);
-            let id = FlowId(self.flows.next);
-            if !self.flows.all.contains_key(&id) {
+            let id = FlowId(self.random_u32());
+            if id.0 != 0 && !self.flows.all.contains_key(&id) {
                 break id;
             }
         };
-        // CEP ids cannot be guessed; there are more of them than flows.
         let cep = loop {
             let cep = CepId(self.random_u32() & 0xffff);
             if cep.0 != 0 && !self.flows.by_cep.contains_key(&cep) {
@@ -293,7 +346,10 @@ impl IpcProcess {
             cep,
             state,
             since: now,
+            heard: now,
+            check: None,
             unreachable_since: None,
+            timer: None,
             is_told: false,
             waits_for_room: false,
         };
@@ -304,6 +360,9 @@ impl IpcProcess {
     fn remove_flow(&mut self, id: FlowId) {
         if let Some(flow) = self.flows.all.remove(&id) {
             self.flows.by_cep.remove(&flow.cep);
+            if let Some(timer) = flow.timer {
+                self.flows.timers.remove(&(timer, id));
+            }
         }
     }
 
@@ -315,24 +374,31 @@ impl IpcProcess {
         if !matches!(flow.state, State::Locating) {
             return;
         }
-        if let Some(address) = self.directory.find(&flow.remote) {
-            let invoke_id = self.next_invoke_id();
-            self.set_flow_state(
-                id,
-                State::Requesting {
-                    address,
-                    invoke_id,
-                    next: now,
-                },
-            );
-            self.tick_flow(id, now);
+        let Some(address) = self.directory.find(&flow.remote) else {
+            return;
+        };
+        if !self.has_route(address) {
+            return;
         }
+        let state = State::Requesting {
+            address,
+            invoke_id: self.random_invoke_id(),
+            next: now,
+        };
+        self.set_flow_state(id, state, now);
+        self.tick_flow(id, now);
     }
 
-    fn set_flow_state(&mut self, id: FlowId, state: State) {
+    /// Whether PDUs to an address have a way: it is that of this IPC process, or there is a route.
+    fn has_route(&self, address: Address) -> bool {
+        Some(address) == self.address() || self.table.contains_key(&address)
+    }
+
+    fn set_flow_state(&mut self, id: FlowId, state: State, now: Time) {
         if let Some(flow) = self.flows.all.get_mut(&id) {
             flow.state = state;
         }
+        self.flows.reschedule(id, now);
     }
 
     /// Accepts a requested flow.
@@ -390,6 +456,8 @@ impl IpcProcess {
             peer,
             connection: Box::new(Connection::new(config, now)),
         };
+        (flow.heard, flow.check) = (now, None);
+        self.flows.reschedule(id, now);
     }
 
     /// Deallocates a flow. What was sent before still arrives.
@@ -484,226 +552,6 @@ impl IpcProcess {
             }
         };
         self.flows.all.iter().map(view).collect()
-    }
-
-    /// Takes a data or control PDU for this IPC process.
-    pub(crate) fn receive_pdu(&mut self, pdu: &Pdu<'_>, now: Time) {
-        self.counters.pdus_received += 1;
-        let Some(&id) = self.flows.by_cep.get(&pdu.pci.destination_cep) else {
-            return self.refuse_input(Refused::NoConnection);
-        };
-        let Some(connection) = self.flows.all.get_mut(&id).and_then(Flow::connection) else {
-            return self.refuse_input(Refused::NoConnection);
-        };
-        if connection.receive(&pdu.pci, pdu.payload, now).is_err() {
-            self.refuse_input(Refused::Connection);
-        }
-        self.pump(id, now);
-    }
-
-    /// Sends what a connection may send, and tells its owner what has changed.
-    fn pump(&mut self, id: FlowId, now: Time) {
-        loop {
-            let Some(connection) = self.flows.all.get_mut(&id).and_then(Flow::connection) else {
-                return;
-            };
-            let Some((pci, payload)) = connection.poll_transmit(now) else {
-                break;
-            };
-            self.send_connection_pdu(&pci, &payload, now);
-        }
-        let Some(flow) = self.flows.all.get_mut(&id) else {
-            return;
-        };
-        let Some(connection) = flow.connection() else {
-            return;
-        };
-        let (is_readable, is_writable) = (connection.readable() > 0, connection.is_writable());
-        let closed = connection.closed();
-        if is_readable && !flow.is_told {
-            flow.is_told = true;
-            self.outputs.push_back(Output::Flow(id, FlowEvent::Readable));
-        }
-        if is_writable && flow.waits_for_room {
-            flow.waits_for_room = false;
-            self.outputs.push_back(Output::Flow(id, FlowEvent::Writable));
-        }
-        match closed {
-            Some(closed) => self.close_flow(id, &closed.to_string()),
-            None => self.finish_draining(id, now),
-        }
-    }
-
-    /// Tells the peer that a flow is deallocated once all is sent, or the time is over.
-    fn finish_draining(&mut self, id: FlowId, now: Time) {
-        let Some(State::Draining {
-            peer,
-            connection,
-            until,
-        }) = self.flows.all.get(&id).map(|flow| &flow.state)
-        else {
-            return;
-        };
-        if !connection.is_drained() && connection.closed().is_none() && now < *until {
-            return;
-        }
-        let peer = *peer;
-        let invoke_id = self.next_invoke_id();
-        let state = State::Deleting {
-            peer,
-            invoke_id,
-            attempts: 0,
-            next: now,
-        };
-        self.set_flow_state(id, state);
-        self.tick_flow(id, now);
-    }
-
-    /// Ends a flow from this side of the network: what has arrived can still be read.
-    fn close_flow(&mut self, id: FlowId, reason: &str) {
-        let Some(flow) = self.flows.all.get_mut(&id) else {
-            return;
-        };
-        match std::mem::replace(&mut flow.state, State::Closed { connection: None }) {
-            State::Open { connection, .. } => {
-                flow.state = State::Closed {
-                    connection: Some(connection),
-                };
-                let event = FlowEvent::Closed(reason.to_owned());
-                self.outputs.push_back(Output::Flow(id, event));
-            }
-            State::Locating | State::Requesting { .. } => {
-                self.remove_flow(id);
-                let event = FlowEvent::Refused(reason.to_owned());
-                self.outputs.push_back(Output::Flow(id, event));
-            }
-            State::Requested { .. } => {
-                let event = FlowEvent::Closed(reason.to_owned());
-                self.outputs.push_back(Output::Flow(id, event));
-            }
-            State::Draining { .. } | State::Deleting { .. } => self.remove_flow(id),
-            state @ State::Closed { .. } => flow.state = state,
-        }
-    }
-
-    /// This IPC process has another address: connections do not survive that.
-    pub(crate) fn close_all_flows(&mut self, reason: &str) {
-        let ids: Vec<FlowId> = self.flows.all.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.close_flow(id, reason));
-    }
-
-    /// Runs the timers of flows.
-    pub(crate) fn tick_flows(&mut self, now: Time) {
-        if self.flows.directory_revision != self.directory.revision {
-            self.flows.directory_revision = self.directory.revision;
-            let ids: Vec<FlowId> = self.flows.all.keys().copied().collect();
-            ids.into_iter().for_each(|id| self.locate(id, now));
-        }
-        let is_due = |flow: &Flow| flow.deadline(now).is_some_and(|at| at <= now);
-        let due: Vec<FlowId> = self
-            .flows
-            .all
-            .iter()
-            .filter(|(_, flow)| is_due(flow))
-            .map(|(id, _)| *id)
-            .collect();
-        due.into_iter().for_each(|id| self.tick_flow(id, now));
-        if now >= self.flows.next_check {
-            self.flows.next_check = now + Duration::from_secs(1);
-            self.check_flows(now);
-        }
-    }
-
-    /// Requests that take too long, and peers without a route.
-    fn check_flows(&mut self, now: Time) {
-        let limit = ms(self.config.timers.allocation_limit);
-        let mut ended = Vec::new();
-        for (id, flow) in &mut self.flows.all {
-            let age = now.since(flow.since);
-            match &flow.state {
-                State::Locating if age >= limit => ended.push((*id, "no IPC process has registered the application")),
-                State::Requesting { .. } if age >= limit => ended.push((*id, "the other IPC process does not answer")),
-                State::Open { peer, .. } => {
-                    let is_reachable = Some(peer.address) == self.address || self.table.contains_key(&peer.address);
-                    if is_reachable {
-                        flow.unreachable_since = None;
-                    } else if now.since(*flow.unreachable_since.get_or_insert(now)) >= UNREACHABLE {
-                        ended.push((*id, "there is no route to the other side"));
-                    }
-                }
-                State::Locating
-                | State::Requesting { .. }
-                | State::Requested { .. }
-                | State::Draining { .. }
-                | State::Deleting { .. }
-                | State::Closed { .. } => {}
-            }
-        }
-        ended.into_iter().for_each(|(id, reason)| self.close_flow(id, reason));
-    }
-
-    fn tick_flow(&mut self, id: FlowId, now: Time) {
-        let Some(flow) = self.flows.all.get_mut(&id) else {
-            return;
-        };
-        if let Some(connection) = flow.connection() {
-            connection.tick(now);
-            self.pump(id, now);
-        }
-        let Some(flow) = self.flows.all.get_mut(&id) else {
-            return;
-        };
-        match &mut flow.state {
-            State::Requesting {
-                address,
-                invoke_id,
-                next,
-            } => {
-                let (address, invoke_id) = (*address, *invoke_id);
-                *next = now + ms(self.config.timers.allocation);
-                self.send_request(id, address, invoke_id, now);
-            }
-            State::Deleting {
-                peer,
-                invoke_id,
-                attempts,
-                next,
-            } => {
-                let (peer, invoke_id) = (*peer, *invoke_id);
-                if *attempts >= DELETE_ATTEMPTS {
-                    return self.remove_flow(id);
-                }
-                *attempts += 1;
-                *next = now + ms(self.config.timers.allocation);
-                let object = WellKnown::Flows.id(MESSAGES);
-                let message = Message {
-                    invoke_id,
-                    ..Message::about(
-                        Opcode::Delete,
-                        object.class,
-                        &format!("{}/{}", object.name, peer.port),
-                        None,
-                    )
-                };
-                self.send_remote(peer.address, &message, now);
-            }
-            State::Locating
-            | State::Requested { .. }
-            | State::Open { .. }
-            | State::Draining { .. }
-            | State::Closed { .. } => {}
-        }
-    }
-
-    pub(crate) fn flow_deadline(&self, now: Time) -> Option<Time> {
-        let check = (!self.flows.all.is_empty()).then_some(self.flows.next_check);
-        let flows = self.flows.all.values().filter_map(|flow| flow.deadline(now));
-        flows.chain(check).min()
-    }
-
-    fn send_connection_pdu(&mut self, pci: &weir_rina::efcp::Pci, payload: &[u8], now: Time) {
-        self.counters.pdus_sent += 1;
-        self.send_pdu(pci, payload, now);
     }
 }
 

@@ -156,16 +156,31 @@ impl<N: Ord + Clone> Database<N> {
     }
 
     /// The next batch for a neighbour; `None` if it has all, or too much is unacknowledged.
-    pub fn transmit(&mut self, neighbour: &N, now: Time) -> Option<Batch<LinkState<N>>> {
+    ///
+    /// A batch has at least one state. It ends before the first other state that does not fit:
+    /// `fits` is called once for each state, and counts, such as bytes of the message.
+    pub fn transmit(
+        &mut self,
+        neighbour: &N,
+        now: Time,
+        mut fits: impl FnMut(&LinkState<N>) -> bool,
+    ) -> Option<Batch<LinkState<N>>> {
         let window = self.config.retransmit.map(|_| self.config.window);
         loop {
             let outbox = self.outboxes.get_mut(neighbour)?;
-            let (id, keys) = outbox.take(self.config.batch, window, now)?;
-            let live = keys.into_iter().filter_map(|key| {
-                let entry = self.entries.get(&key).filter(|entry| !entry.is_expired)?;
-                Some(to_state(key, entry, now))
-            });
-            let states: Vec<LinkState<N>> = live.collect();
+            let entries = &self.entries;
+            let mut states = Vec::new();
+            let id = outbox.take(self.config.batch, window, now, |key| {
+                let Some(entry) = entries.get(key).filter(|entry| !entry.is_expired) else {
+                    return true;
+                };
+                let state = to_state(key.clone(), entry, now);
+                let is_in_batch = fits(&state) || states.is_empty();
+                if is_in_batch {
+                    states.push(state);
+                }
+                is_in_batch
+            })?;
             if !states.is_empty() {
                 self.summary.sent += states.len() as u64;
                 return Some(Batch { id, states });
@@ -243,6 +258,12 @@ impl<N: Ord + Clone> Database<N> {
             .iter()
             .filter(|(_, entry)| !entry.is_expired)
             .map(move |(key, entry)| to_state(key.clone(), entry, now))
+    }
+
+    /// Whether there is a state of an origin, expired ones included.
+    #[must_use]
+    pub fn has_origin(&self, origin: &N) -> bool {
+        self.of_origin.contains_key(origin)
     }
 
     fn live_keys(&self) -> impl Iterator<Item = Key<N>> {

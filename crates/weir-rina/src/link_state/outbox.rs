@@ -56,22 +56,32 @@ impl<N: Ord + Clone> Outbox<N> {
         self.sent.len()
     }
 
-    /// Takes up to `limit` links for a batch; nothing while `window` batches are unacknowledged.
-    pub(super) fn take(&mut self, limit: usize, window: Option<usize>, now: Time) -> Option<(u32, Vec<Key<N>>)> {
+    /// Takes up to `limit` links for a batch, up to the first that does not belong to it; nothing
+    /// while `window` batches are unacknowledged.
+    pub(super) fn take(
+        &mut self,
+        limit: usize,
+        window: Option<usize>,
+        now: Time,
+        mut belongs: impl FnMut(&Key<N>) -> bool,
+    ) -> Option<u32> {
         if self.pending.is_empty() || window.is_some_and(|window| self.sent.len() >= window.max(1)) {
             return None;
         }
         let mut keys = Vec::new();
         while keys.len() < limit.max(1) {
             let Some(key) = self.pending.pop_first() else { break };
+            if !belongs(&key) {
+                self.pending.insert(key);
+                break;
+            }
             keys.push(key);
         }
         self.last_id = (self.last_id % (i32::MAX as u32)) + 1;
         if window.is_some() {
-            let keys = keys.clone();
             self.sent.insert(self.last_id, Sent { keys, at: now });
         }
-        Some((self.last_id, keys))
+        Some(self.last_id)
     }
 
     /// Whether a batch of this id was unacknowledged.
