@@ -58,6 +58,7 @@ pub use sys::{
     udp::UdpReceiver,
     xdp::{XdpBusyPoll, XdpMode, XdpOptions, XdpSocket},
 };
+pub use tunnel::UdpTunnel;
 
 /// Nanoseconds since 1970 by the system's clock, in which frames are stamped.
 #[must_use]

@@ -7,6 +7,12 @@ use crate::error::IoError;
 use crate::now_ns;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::Range;
+
+#[cfg(target_os = "linux")]
+use crate::sys::datagrams::{self, BATCH};
+#[cfg(not(target_os = "linux"))]
+use single::{self as datagrams, BATCH};
 
 /// Bytes of the longest datagram.
 const LONGEST: usize = 65_536;
@@ -21,9 +27,14 @@ pub struct UdpTunnel {
     socket: UdpSocket,
     local: SocketAddr,
     remote: SocketAddr,
+    /// Room for the datagrams of one call.
     buffer: Vec<u8>,
-    /// A frame for which the last batch had no room: its length and its time.
-    held: Option<(usize, u64)>,
+    /// Their lengths.
+    lengths: [usize; BATCH],
+    /// Those that have arrived, and have had no room in a batch yet.
+    held: Range<usize>,
+    /// When they arrived.
+    time_ns: u64,
     counters: Counters,
 }
 
@@ -46,8 +57,10 @@ impl UdpTunnel {
             socket,
             local,
             remote,
-            buffer: vec![0; LONGEST],
-            held: None,
+            buffer: vec![0; BATCH * LONGEST],
+            lengths: [0; BATCH],
+            held: 0..0,
+            time_ns: 0,
             counters: Counters::default(),
         })
     }
@@ -70,14 +83,39 @@ impl UdpTunnel {
     }
 }
 
+/// One datagram with each call, where the system has no call for several.
+#[cfg(not(target_os = "linux"))]
+mod single {
+    use crate::batch::Frame;
+    use std::io;
+    use std::net::UdpSocket;
+
+    pub(super) const BATCH: usize = 1;
+
+    pub(super) fn send(socket: &UdpSocket, frames: &[Frame<'_>]) -> io::Result<usize> {
+        let first = frames.first().map(|frame| socket.send(frame.data));
+        first.transpose().map(|sent| usize::from(sent.is_some()))
+    }
+
+    pub(super) fn receive(
+        socket: &UdpSocket,
+        buffer: &mut [u8],
+        _: usize,
+        lengths: &mut [usize; BATCH],
+        _: usize,
+    ) -> io::Result<usize> {
+        lengths[0] = socket.recv(buffer)?;
+        Ok(1)
+    }
+}
+
 impl Device for UdpTunnel {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError> {
         let mut added = 0;
         while batch.room() > 0 {
-            let (length, time_ns) = match self.held.take() {
-                Some(held) => held,
-                None => match self.socket.recv(&mut self.buffer) {
-                    Ok(length) => (length, now_ns()),
+            if self.held.is_empty() {
+                match datagrams::receive(&self.socket, &mut self.buffer, LONGEST, &mut self.lengths, batch.room()) {
+                    Ok(count) => (self.held, self.time_ns) = (0..count, now_ns()),
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                     Err(e) => match self.failure("receiving from", e) {
@@ -88,12 +126,14 @@ impl Device for UdpTunnel {
                         }
                         Some(error) => return Err(error),
                     },
-                },
-            };
-            if !batch.push(&self.buffer[..length], time_ns) {
-                self.held = Some((length, time_ns));
+                }
+            }
+            let at = self.held.start;
+            let length = self.lengths[at];
+            if !batch.push(&self.buffer[at * LONGEST..][..length], self.time_ns) {
                 break;
             }
+            self.held.start += 1;
             self.counters.received += 1;
             self.counters.received_bytes += length as u64;
             added += 1;
@@ -102,22 +142,30 @@ impl Device for UdpTunnel {
     }
 
     fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
-        for (index, frame) in frames.iter().enumerate() {
-            match self.socket.send(frame.data) {
-                Ok(_) => self.counters.count_sent(&[*frame]),
+        let mut done = 0;
+        while done < frames.len() {
+            match datagrams::send(&self.socket, &frames[done..]) {
+                Ok(count) => {
+                    self.counters.count_sent(&frames[done..done + count]);
+                    done += count;
+                    continue;
+                }
                 Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::Interrupted => {
-                    return Ok(index);
+                    return Ok(done);
                 }
                 // Longer than a datagram.
                 #[cfg(unix)]
-                Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.send_dropped += 1,
-                Err(e) => match self.failure("sending to", e) {
-                    None => self.counters.send_dropped += 1,
-                    Some(error) => return Err(error),
-                },
+                Err(e) if e.raw_os_error() == Some(libc::EMSGSIZE) => {}
+                Err(e) => {
+                    if let Some(error) = self.failure("sending to", e) {
+                        return Err(error);
+                    }
+                }
             }
+            self.counters.send_dropped += 1;
+            done += 1;
         }
-        Ok(frames.len())
+        Ok(done)
     }
 
     fn description(&self) -> String {

@@ -101,6 +101,16 @@ impl IpcProcess {
         ApplicationName::process(self.config.name.clone())
     }
 
+    /// Searches neighbours at a port now, and enrols with those that are known without a pause.
+    pub fn search(&mut self, port: PortId, now: Time) {
+        if let Some(state) = self.ports.get_mut(&port) {
+            state.next_request = now;
+        }
+        let of_port = self.neighbours.iter_mut().filter(|(key, _)| key.0 == port);
+        of_port.for_each(|(_, neighbour)| neighbour.retry = now);
+        self.tick(now);
+    }
+
     /// Asks for neighbours on ports whose time has come.
     pub(crate) fn discover(&mut self, now: Time) {
         let due: Vec<PortId> = self

@@ -246,6 +246,14 @@ impl Ipcp {
     }
 }
 
+impl Drop for Shared {
+    /// Ends the reading thread, which holds the socket, too.
+    fn drop(&mut self) {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = writer.shutdown(std::net::Shutdown::Both);
+    }
+}
+
 fn gone(error: io::Error) -> HostError {
     HostError::Gone(error.to_string())
 }

@@ -359,6 +359,32 @@ fn rubbish_ends_the_connection_with_a_reason_and_harms_no_other() {
 }
 
 #[test]
+fn a_connection_that_is_dropped_leaves_neither_socket_nor_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sock");
+    let _ipcp = Loopback::start(&path);
+    let sockets = || {
+        let files = std::fs::read_dir("/proc/self/fd").unwrap();
+        let is_socket = |file: &std::fs::DirEntry| {
+            std::fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
+        };
+        files.filter_map(Result::ok).filter(is_socket).count()
+    };
+    // More than the IPC process takes at once, and than other tests use.
+    for _ in 0..500 {
+        drop(Ipcp::connect(&path).unwrap());
+    }
+    // The other side closes its ends a little later.
+    for _ in 0..1000 {
+        if sockets() <= 200 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{} sockets are open", sockets());
+}
+
+#[test]
 fn calls_end_when_the_ipc_process_does() {
     let mut setup = Setup::new();
     let a = setup.connect();

@@ -364,3 +364,70 @@ fn the_demo_survives_the_death_of_a_spine() {
     assert_eq!(value["sdus_sent"], value["sdus_answered"]);
     assert!(std::fs::read_to_string(&picture).unwrap().contains(">dead<"));
 }
+
+#[test]
+fn the_bench_compares_a_lossless_flow_with_lossy_datagrams() {
+    let folder = tempfile::tempdir().unwrap();
+    let plots = folder.path().to_str().unwrap();
+    let (code, out, error) = common::weir(&[
+        "rina",
+        "bench",
+        "--count",
+        "2000",
+        "--loss",
+        "5",
+        "--reorder",
+        "5",
+        "--time",
+        "20ms",
+        "--repeat",
+        "1",
+        "--json",
+        "--plots",
+        plots,
+    ]);
+    assert_eq!(code, 0, "{out}{error}");
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let flow = &value["flow"]["flow"];
+    assert_eq!(flow["received"]["sdus"], 2000);
+    assert_eq!(flow["received"]["out_of_order"], 0);
+    assert!(value["flow"]["frames_lost"].as_u64().unwrap() > 0);
+    let udp = &value["flow"]["udp"];
+    // The same links lose and reorder datagrams, for which nothing makes up.
+    assert!(udp["arrived"].as_u64().unwrap() < 2000, "{udp}");
+    assert!(udp["out_of_order"].as_u64().unwrap() > 0, "{udp}");
+    assert_eq!(udp["damaged"], 0);
+    let throughput = value["throughput"].as_array().unwrap();
+    let is_positive = |row: &serde_json::Value| row["efcp"].as_f64() > Some(0.0) && row["ipv4"].as_f64() > Some(0.0);
+    assert!(
+        throughput.len() == 6 && throughput.iter().all(is_positive),
+        "{throughput:?}"
+    );
+    for name in ["throughput.svg", "loss.svg"] {
+        assert!(
+            std::fs::read_to_string(folder.path().join(name))
+                .unwrap()
+                .contains("EFCP")
+        );
+    }
+}
+
+#[test]
+fn simulations_report_convergence_messages_and_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let plots = folder.path().to_str().unwrap();
+    let (code, out, error) = common::weir(&["rina", "simulate", "--routers", "6,9", "--json", "--plots", plots]);
+    assert_eq!(code, 0, "{out}{error}");
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let all = value.as_array().unwrap();
+    assert_eq!(all.len(), 4, "two graphs of two sizes");
+    for measured in all {
+        for field in ["start_ms", "failure_ms", "return_ms", "messages", "bytes", "memory_kb"] {
+            assert!(measured[field].as_f64() > Some(0.0), "{field}: {measured}");
+        }
+    }
+    assert!(folder.path().join("memory.svg").is_file());
+    let (code, _, error) = common::weir(&["rina", "simulate", "--routers", "2"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("--routers: expected at least 6"), "{error}");
+}

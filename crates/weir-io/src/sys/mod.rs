@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod core;
+pub(crate) mod datagrams;
 pub(crate) mod ethtool;
 mod packet_ring;
 pub(crate) mod raw;

@@ -1,7 +1,8 @@
 //! The command line of `weir rina`.
 
+use super::percent::Percent;
 use super::size::Sizes;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ pub enum Task {
     Perf(PerfArguments),
     /// Connect standard input and output to a flow
     Cat(CatArguments),
+    /// Compare EFCP with IPv4 over routers of this machine, and a reliable flow with UDP
+    Bench(BenchArguments),
+    /// Simulate networks: how fast they converge, and what it costs
+    Simulate(SimulateArguments),
     /// Run a fabric of routers and hosts on this machine, without root
     Fabric(FabricArguments),
     /// Show it: a fabric comes up, two applications talk, a spine dies, the flow survives
@@ -61,7 +66,7 @@ pub struct SocketArgument {
 /// Arguments of `weir rina ctl`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir rina ctl --socket leaf1.sock routes\n  weir rina ctl --socket leaf1.sock port-down 2\n\nCommands: status, neighbours, members, routes, link-states, directory, flows, counters, port-up N, port-down N."
+    after_help = "Examples:\n  weir rina ctl --socket leaf1.sock routes\n  weir rina ctl --socket leaf1.sock port-down 2\n\nCommands: status, neighbours, members, routes, link-states, directory, flows, counters, enrol N, port-up N, port-down N."
 )]
 pub struct CtlArguments {
     /// Where it is
@@ -157,6 +162,81 @@ pub struct CatArguments {
     /// Wait for one flow at this name
     #[arg(long, value_name = "NAME")]
     pub listen: Option<String>,
+}
+
+/// Arguments of `weir rina bench`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina bench\n  weir rina bench --count 1000000 --size 1-1400 --loss 1 --reorder 1 --plots figures"
+)]
+pub struct BenchArguments {
+    /// SDUs of the reliable flow, and datagrams
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: u64,
+    /// Bytes of an SDU: a number, or a range that is gone through, at most 1400
+    #[arg(long, value_name = "BYTES[-BYTES]", default_value = "1-1400", value_parser = datagram_sizes)]
+    pub size: Sizes,
+    /// Percent of frames that the link from the first to the second router loses
+    #[arg(long, value_name = "PERCENT", default_value = "1")]
+    pub loss: Percent,
+    /// Percent of frames that the link from the second to the third router delays by one frame
+    #[arg(long, value_name = "PERCENT", default_value = "1")]
+    pub reorder: Percent,
+    /// How long each size and interval is measured
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = crate::cli::duration)]
+    pub time: Duration,
+    /// How often; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Save plots into this folder
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Sizes that fit a datagram of a link without fragments.
+fn datagram_sizes(text: &str) -> Result<Sizes, String> {
+    let sizes: Sizes = text.parse()?;
+    let most = sizes.most();
+    (most <= 1400)
+        .then_some(sizes)
+        .ok_or_else(|| format!("expected at most 1400 bytes, found {most}"))
+}
+
+/// Arguments of `weir rina simulate`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  weir rina simulate --routers 10,40,100 --plots figures\n  weir rina simulate --graph random --routers 300 --json"
+)]
+pub struct SimulateArguments {
+    /// Only this kind of graph; without it both
+    #[arg(long, value_enum)]
+    pub graph: Option<GraphChoice>,
+    /// Numbers of routers, at most 2000
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10,20,40,70,100", value_parser = routers)]
+    pub routers: Vec<usize>,
+    /// Save plots into this folder
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Kinds of graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GraphChoice {
+    /// Four spines, all other routers leaves
+    FatTree,
+    /// A ring, and as many random links again
+    Random,
+}
+
+fn routers(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=2000).contains(number));
+    number.ok_or_else(|| format!("expected a number from 1 to 2000, found `{text}`"))
 }
 
 /// Arguments of `weir rina fabric`.

@@ -14,14 +14,17 @@ use crate::cli::NO;
 use crate::output::Messages;
 use anyhow::{Context, Result};
 use children::Children;
+pub use children::{free_address, write_program};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use topology::LeafSpine;
 pub use topology::Topology;
+use weir_io::UdpTunnel;
 use weir_rina_host::Ipcp;
 use wire::{Wire, Wires};
 
@@ -118,6 +121,14 @@ impl Fabric {
     /// # Errors
     /// A process or a socket cannot be had.
     pub fn start(topology: Topology, folder: &Path) -> Result<Self> {
+        Fabric::start_with(topology, folder, BTreeMap::new())
+    }
+
+    /// Starts all nodes; some switches have entries from the start.
+    ///
+    /// # Errors
+    /// A process or a socket cannot be had.
+    pub fn start_with(topology: Topology, folder: &Path, entries: BTreeMap<usize, String>) -> Result<Self> {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let wires: Vec<Arc<Wire>> = topology
             .links
@@ -125,7 +136,7 @@ impl Fabric {
             .map(|_| Wire::new().map(Arc::new))
             .collect::<Result<_>>()?;
         let carrier = Wires::start(wires.clone())?;
-        let mut children = Children::prepare(folder)?;
+        let mut children = Children::prepare(folder, entries)?;
         let started = Instant::now();
         for node in 0..topology.nodes.len() {
             children.start(&topology, &wires, node)?;
@@ -143,6 +154,21 @@ impl Fabric {
     /// The socket of a node's IPC process.
     pub fn socket(&self, node: usize) -> PathBuf {
         self.folder.join(format!("{}.sock", self.topology.nodes[node].name))
+    }
+
+    /// The end of a link that no process uses.
+    ///
+    /// # Errors
+    /// The node has no link, or a socket cannot be had.
+    pub fn open_socket(&self, node: usize) -> Result<UdpTunnel> {
+        for (link, wire) in self.topology.links.iter().zip(&self.wires) {
+            if let Some(end) = link.iter().position(|end| end.node == node) {
+                let local = free_address()?;
+                wire.connect(end, local);
+                return Ok(UdpTunnel::open(local, wire.address(end)?)?);
+            }
+        }
+        anyhow::bail!("{} has no link", self.topology.nodes[node].name)
     }
 
     /// What the IPC process of a node says of itself; `None` while it is not there.

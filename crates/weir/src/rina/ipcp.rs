@@ -229,9 +229,10 @@ impl Running {
     /// Sends frames, and hands on what applications and people have to know.
     fn outputs(&mut self, now: Time) -> Result<()> {
         loop {
+            let mut frames = Vec::new();
             while let Some(output) = self.process.next_output() {
                 match output {
-                    Output::Frame { port, frame } => send(&mut self.below, port, frame)?,
+                    Output::Frame { port, frame } => frames.push((port, frame)),
                     Output::ForwardingChanged => {
                         if let Below::Switch { driver, .. } = &self.below {
                             driver.set(forwarding(&self.process));
@@ -248,6 +249,7 @@ impl Running {
                     }
                 }
             }
+            send(&mut self.below, frames)?;
             let Some(server) = &mut self.server else {
                 self.applications.refuse_all(&mut self.process, now);
                 return Ok(());
@@ -289,16 +291,20 @@ fn open_devices(
     ports.iter().map(open).collect()
 }
 
-fn send(below: &mut Below, port: PortId, frame: Vec<u8>) -> Result<()> {
+/// Sends frames in their order, those of a port with as few calls as possible.
+fn send(below: &mut Below, frames: Vec<(PortId, Vec<u8>)>) -> Result<()> {
     match below {
-        Below::Switch { driver, .. } => driver.send(port.0, frame),
+        Below::Switch { driver, .. } => frames.into_iter().for_each(|(port, frame)| driver.send(port.0, frame)),
         Below::Devices(devices) => {
-            if let Some(device) = devices.get_mut(&port) {
+            for of_port in frames.chunk_by(|a, b| a.0 == b.0) {
+                let port = of_port.first().map(|(port, _)| *port);
+                let Some(device) = port.and_then(|port| devices.get_mut(&port)) else {
+                    continue;
+                };
+                let batch = of_port.iter().map(|(_, data)| Frame { data, time_ns: 0 });
+                let batch: Vec<Frame<'_>> = batch.collect();
                 // What a device does not take now is lost, as on a wire: connections send it again.
-                device.transmit(&[Frame {
-                    data: &frame,
-                    time_ns: 0,
-                }])?;
+                device.transmit(&batch)?;
                 device.flush()?;
             }
         }

@@ -21,6 +21,8 @@ const KEEPALIVE: u32 = 50;
 pub struct Children {
     folder: PathBuf,
     program: PathBuf,
+    /// Entries that switches have from the start, by node.
+    entries: BTreeMap<usize, String>,
     running: BTreeMap<usize, Vec<(String, Child)>>,
 }
 
@@ -29,16 +31,11 @@ impl Children {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn prepare(folder: &Path) -> Result<Self> {
-        let (name, text) = crate::bundled::PROGRAMS
-            .iter()
-            .find(|(name, _)| *name == "rina_router.p4")
-            .context("rina_router is not bundled")?;
-        let program = folder.join(name);
-        weir_files::write(&program, text.as_bytes())?;
+    pub fn prepare(folder: &Path, entries: BTreeMap<usize, String>) -> Result<Self> {
         Ok(Children {
             folder: folder.to_owned(),
-            program,
+            program: write_program(folder)?,
+            entries,
             running: BTreeMap::new(),
         })
     }
@@ -49,6 +46,9 @@ impl Children {
     /// A process or a socket cannot be had.
     pub fn start(&mut self, topology: &Topology, wires: &[Arc<Wire>], at: usize) -> Result<()> {
         let node = &topology.nodes[at];
+        if node.role == Role::Socket {
+            return Ok(());
+        }
         let devices = devices(topology, wires, at)?;
         let mut children = Vec::new();
         let config = self.folder.join(format!("{}.toml", node.name));
@@ -61,6 +61,11 @@ impl Children {
             }
             command.args(["--p4runtime", &self.switch_address(&node.name), "--cpu-port", CPU_PORT]);
             command.arg("--die-with-parent");
+            if let Some(entries) = self.entries.get(&at) {
+                let path = self.folder.join(format!("{}.entries", node.name));
+                weir_files::write(&path, entries.as_bytes())?;
+                command.arg("--entries").arg(path);
+            }
             children.push(self.spawn(&format!("{}.switch", node.name), command)?);
         }
         let mut command = Command::new(std::env::current_exe().context("this program")?);
@@ -103,7 +108,7 @@ impl Children {
         };
         let role = match node.role {
             Role::Router => "router",
-            Role::Host => "host",
+            Role::Host | Role::Socket => "host",
         };
         let mut text = format!(
             "socket = {:?}\nstate = {:?}\n\n[ipcp]\nname = {:?}\ndif = {:?}\nrole = \"{role}\"\nfirst = {}\naddress = {}\n\n[ipcp.timers]\nkeepalive = {KEEPALIVE}\ndiscovery = 100\nenrolment = 300\n",
@@ -122,7 +127,7 @@ impl Children {
             Role::Router => {
                 let _ = write!(text, "\n[switch]\naddress = {:?}\n", self.switch_address(&node.name));
             }
-            Role::Host => {
+            Role::Host | Role::Socket => {
                 text.push_str("\n[devices]\n");
                 for (port, device) in devices {
                     let _ = writeln!(text, "{port} = {device:?}");
@@ -162,6 +167,20 @@ impl Drop for Children {
     }
 }
 
+/// Writes the program of routers to a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write_program(folder: &Path) -> Result<PathBuf> {
+    let (name, text) = crate::bundled::PROGRAMS
+        .iter()
+        .find(|(name, _)| *name == "rina_router.p4")
+        .context("rina_router is not bundled")?;
+    let program = folder.join(name);
+    weir_files::write(&program, text.as_bytes())?;
+    Ok(program)
+}
+
 /// The device of each port of a node, with addresses that were free a moment before.
 fn devices(topology: &Topology, wires: &[Arc<Wire>], at: usize) -> Result<BTreeMap<u32, String>> {
     let mut devices = BTreeMap::new();
@@ -175,7 +194,8 @@ fn devices(topology: &Topology, wires: &[Arc<Wire>], at: usize) -> Result<BTreeM
     Ok(devices)
 }
 
-fn free_address() -> Result<SocketAddr> {
+/// An address that was free a moment before.
+pub fn free_address() -> Result<SocketAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
     Ok(socket.local_addr()?)
 }

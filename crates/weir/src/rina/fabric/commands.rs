@@ -1,7 +1,8 @@
 //! Commands to a fabric that runs, one per line.
 
 use super::Fabric;
-use anyhow::{Context, Result, bail, ensure};
+use crate::rina::percent::Percent;
+use anyhow::{Result, bail};
 use serde_json::Value;
 use std::fmt::Write;
 use std::io::BufRead;
@@ -82,14 +83,8 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
 
 /// A percentage as a share of a million.
 fn per_million(command: &str, percent: &str) -> Result<u32> {
-    let share: f64 = percent
-        .parse()
-        .with_context(|| format!("{command}: expected a percentage, found `{percent}`"))?;
-    ensure!(
-        (0.0..=100.0).contains(&share),
-        "{command}: expected 0 to 100, found {share}"
-    );
-    Ok((share * 10_000.0) as u32)
+    let percent: Percent = percent.parse().map_err(|error| anyhow::anyhow!("{command}: {error}"))?;
+    Ok(percent.per_million())
 }
 
 /// The nodes and links as a text.

@@ -44,7 +44,7 @@ pub fn svg(topology: &Topology, statuses: &[Option<Value>], wires: &[Arc<Wire>])
         let (x, y) = (place.0 - BOX.0 / 2.0, place.1 - BOX.1 / 2.0);
         let radius = match node.role {
             Role::Router => 4,
-            Role::Host => 22,
+            Role::Host | Role::Socket => 22,
         };
         let number = |name: &str| {
             status

@@ -17,6 +17,8 @@ pub enum Role {
     Router,
     /// Applications use its IPC process; it has one link.
     Host,
+    /// No process: whoever runs the fabric uses the end of its link.
+    Socket,
 }
 
 /// A node.
@@ -208,6 +210,23 @@ impl Topology {
             .enumerate()
             .find(|(at, _)| !seen.contains(at))
             .map(|(_, node)| node)
+    }
+
+    /// Adds an end of a link to a node, which the owner of the fabric uses.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn add_socket(&mut self, name: &str, to: &str) -> Result<usize> {
+        let peer = self.find(to).with_context(|| format!("there is no router `{to}`"))?;
+        let port = self.ports(peer).keys().next_back().map_or(1, |last| last + 1);
+        self.nodes.push(Node {
+            name: name.to_owned(),
+            role: Role::Socket,
+            row: 2,
+        });
+        let node = self.nodes.len() - 1;
+        self.links.push([End { node, port: 1 }, End { node: peer, port }]);
+        Ok(node)
     }
 
     /// The ports of a node, and the other end of the link of each.

@@ -19,13 +19,14 @@ pub fn manage(process: &mut IpcProcess, command: &str, now: Time) -> Result<Valu
         return Err(format!("expected at most one argument, found `{extra}`"));
     }
     match (verb, argument) {
-        ("port-up" | "port-down", Some(port)) => set_port(process, verb, port, now),
-        ("port-up" | "port-down", None) => Err(format!("{verb}: expected a port number")),
+        ("enrol" | "port-up" | "port-down", Some(port)) => set_port(process, verb, port, now),
+        ("enrol" | "port-up" | "port-down", None) => Err(format!("{verb}: expected a port number")),
         (_, Some(argument)) => Err(format!("{verb}: expected no argument, found `{argument}`")),
         (_, None) => show(process, verb, now),
     }
 }
 
+/// Commands about a port.
 fn set_port(process: &mut IpcProcess, verb: &str, port: &str, now: Time) -> Result<Value, String> {
     let number = port
         .parse()
@@ -34,10 +35,10 @@ fn set_port(process: &mut IpcProcess, verb: &str, port: &str, now: Time) -> Resu
     if !process.config().ports.iter().any(|known| known.number == port) {
         return Err(format!("{verb}: there is no port {number}"));
     }
-    if verb == "port-up" {
-        process.port_up(port, now);
-    } else {
-        process.port_down(port, now);
+    match verb {
+        "enrol" => process.search(port, now),
+        "port-up" => process.port_up(port, now),
+        _ => process.port_down(port, now),
     }
     Ok(json!({ "port": number }))
 }

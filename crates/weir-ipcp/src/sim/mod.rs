@@ -4,6 +4,8 @@
 //! Every node forwards by itself ([`Role::SoftwareRouter`]) or is a host. Links have a delay, and
 //! may lose frames; they can be cut, and nodes killed and restarted.
 
+pub mod convergence;
+
 use crate::config::{Config, Limits, Port, PortId, Role, Timers};
 use crate::output::{Event, FlowEvent, FlowId, Output};
 use crate::process::{IpcProcess, Random};
