@@ -208,8 +208,8 @@ impl Directory {
         self.outboxes.remove(neighbour);
     }
 
-    /// The entries to send to a neighbour now, as the message with this invoke id. They have at most
-    /// `room` bytes, but there is at least one.
+    /// The entries to send to a neighbour now, as the message with this invoke id. They have at
+    /// most `room` bytes, but there is at least one.
     pub fn transmit(&mut self, neighbour: &str, room: usize, invoke_id: i32, now: Time) -> Option<Vec<DirectoryEntry>> {
         let outbox = self.outboxes.get_mut(neighbour)?;
         if let Some((_, names, at)) = &outbox.sent {

@@ -173,8 +173,8 @@ impl IpcProcess {
         self.outputs.push_back(Output::Flow(id, FlowEvent::Allocated));
     }
 
-    /// An answer to a request that is over, such as by its timeout: the other side has opened a flow
-    /// that has no end here.
+    /// An answer to a request that is over, such as by its timeout: the other side has opened a
+    /// flow that has no end here.
     fn unknown_answer(&mut self, source: Address, message: &Message, now: Time) {
         self.refuse_input(Refused::UnexpectedMessage);
         if message.result != result::SUCCESS {

@@ -83,7 +83,8 @@ pub struct Simulation {
     pub password: Option<String>,
     /// What nodes reported, oldest first.
     pub events: Vec<(Time, Node, Event)>,
-    /// The first frames that each node received, for replays.
+    /// How many of the first frames that a node receives are kept, for [`Simulation::recorded`].
+    pub records: usize,
     recorded: BTreeMap<Node, Vec<(PortId, Vec<u8>)>>,
     /// News of flows, oldest first.
     pub flow_events: Vec<(Node, FlowId, FlowEvent)>,
@@ -108,6 +109,7 @@ impl Simulation {
             },
             password: None,
             events: Vec::new(),
+            records: 1000,
             recorded: BTreeMap::new(),
             flow_events: Vec::new(),
         }
@@ -257,7 +259,7 @@ impl Simulation {
         self.frames.insert(self.count, frame);
     }
 
-    /// The first frames that a node has received, at most 1000.
+    /// The first frames that a node has received, at most as many as [`Simulation::records`] says.
     #[must_use]
     pub fn recorded(&self, node: Node) -> Vec<(PortId, Vec<u8>)> {
         self.recorded.get(&node).cloned().unwrap_or_default()
@@ -331,7 +333,7 @@ impl Simulation {
             self.arrivals.pop();
             let frame = self.frames.remove(&number).unwrap_or_default();
             let recorded = self.recorded.entry(node).or_default();
-            if recorded.len() < 1000 {
+            if recorded.len() < self.records {
                 recorded.push((port, frame.clone()));
             }
             if let Some(process) = &mut self.members[node.0].process {
