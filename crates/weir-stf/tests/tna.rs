@@ -32,6 +32,7 @@ programs!("tna":
     direct,
     errors,
     errors_read,
+    errors_unused,
     filters,
     flexible,
     functions,

@@ -116,13 +116,13 @@ pub(crate) struct TmFields {
 
 impl Pipe {
     /// The pipe with this number; `None` if the program has none of its own.
-    pub(crate) fn new(program: &Program, number: usize) -> Result<Option<Self>, LoadError> {
+    fn new(program: &Program, effective: &Program, number: usize) -> Result<Option<Self>, LoadError> {
         if !program.blocks.iter().any(|b| b.role == role(number, "ingress")) {
             return Ok(None);
         }
         let tm = |path| program.shared_var(&role(number, "ingress_intrinsic_metadata_for_tm"), path);
         let output_port = role(number, "egress_intrinsic_metadata_for_output_port");
-        let mut ingress = Gress::new(program, number, Direction::Ingress)?;
+        let mut ingress = Gress::new(program, effective, number, Direction::Ingress)?;
         ingress
             .unset_values
             .extend(tm("ucast_egress_port").map(|port| (port, NO_PORT)));
@@ -141,7 +141,7 @@ impl Pipe {
                 exclude_ports: tm("level2_exclusion_id"),
                 rid: tm("rid"),
             },
-            egress: Gress::new(program, number, Direction::Egress)?,
+            egress: Gress::new(program, effective, number, Direction::Egress)?,
             update_delay: program.shared_var(&output_port, "update_delay_on_tx"),
             ghost: Ghost::new(program, number),
         }))
@@ -149,7 +149,8 @@ impl Pipe {
 }
 
 impl Gress {
-    fn new(program: &Program, pipe: usize, direction: Direction) -> Result<Self, LoadError> {
+    /// `effective`: the program without what has no effect.
+    fn new(program: &Program, effective: &Program, pipe: usize, direction: Direction) -> Result<Self, LoadError> {
         let name_of_direction = direction.name();
         let block = |name: &str| -> Result<usize, LoadError> {
             let wanted = role(pipe, &format!("{name_of_direction}{name}"));
@@ -172,7 +173,7 @@ impl Gress {
         let var = |name: &str, path: &str| program.shared_var(&group(name), path);
         let for_deparser = |path| var("_for_deparser", path);
         let error = var("_from_parser", "parser_err");
-        let bodies = [control, deparser].map(|b| &program.blocks[b].body);
+        let bodies = [control, deparser].map(|b| &effective.blocks[b].body);
         let types = ["digest_type", "resubmit_type", "mirror_type"].map(for_deparser);
         let unset_values = types
             .iter()
@@ -186,7 +187,7 @@ impl Gress {
             intrinsic: Intrinsic::new(program, &group("")),
             timestamp: var("_from_parser", "global_tstamp"),
             error,
-            reads_error: error.is_some_and(|e| bodies.iter().any(|b| reads(program, b, e))),
+            reads_error: error.is_some_and(|e| bodies.iter().any(|b| reads(effective, b, e))),
             drop: for_deparser("drop_ctl"),
             digest_type: types[0],
             resubmit_type: types[1],
@@ -292,10 +293,15 @@ fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
 /// The pipes of a program, each port's by its number: those that a program does not have are the
 /// first two in turn.
 pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
+    // Some rules depend on what the code reads. What it reads without effect does not count: it may
+    // be gone already.
+    let mut effective = program.clone();
+    let observes = crate::observes(&effective);
+    weir_ir::passes::optimize(&mut effective, &observes);
     let mut own: Vec<Option<Pipe>> = Vec::new();
     let mut errors = Vec::new();
     for number in 0..PIPE_COUNT {
-        match Pipe::new(program, number) {
+        match Pipe::new(program, &effective, number) {
             Ok(pipe) => own.push(pipe),
             Err(error) => errors.push(error),
         }
