@@ -36,6 +36,7 @@ pub mod offload;
 pub mod pcap;
 mod pool;
 mod ports;
+mod record;
 mod spec;
 #[cfg(target_os = "linux")]
 mod sys;
@@ -48,6 +49,7 @@ pub use generator::{Generator, GeneratorSpec, Protocol};
 pub use idle::BusyPoll;
 pub use pool::{FrameBatch, FrameLayout, FrameMut, Pool};
 pub use ports::{Ports, PortsError, PortsOptions, reopen};
+pub use record::{OnFailure, Recorder};
 pub use spec::{DeviceSpec, PortSpec, Sending, SpecError};
 #[cfg(target_os = "linux")]
 pub use sys::{

@@ -1,4 +1,4 @@
-//! Capture files: pcap and pcapng in, pcap out.
+//! Capture files: pcap and pcapng, in and out.
 //!
 //! A file may come from anywhere. Whatever is in it, reading it ends, allocates no more than
 //! [`MAX_FRAME`](crate::MAX_FRAME) and answers with packets or with a [`PcapError`] that says at
@@ -23,9 +23,11 @@ mod classic;
 mod device;
 mod input;
 mod ng;
+mod ng_write;
 mod write;
 
 pub use device::{PcapDevice, PcapSink, PcapSource};
+pub use ng_write::{Direction, NgWriter};
 pub use write::PcapWriter;
 
 use classic::Classic;

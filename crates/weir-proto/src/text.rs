@@ -1,4 +1,4 @@
-//! Reads and writes the text form of messages (`.txtpb` files).
+//! Reads and writes the text form of messages (`.txtpb` files), and writes their JSON.
 
 use crate::POOL;
 use crate::google::rpc;
@@ -59,6 +59,15 @@ pub fn to_text<M: Text>(message: &M) -> String {
     let mut text = String::new();
     write::message(&mut text, &dynamic, 0);
     text
+}
+
+/// Protobuf's JSON form, indented.
+#[must_use]
+pub fn to_json<M: Text>(message: &M) -> String {
+    let dynamic = DynamicMessage::decode(descriptor::<M>(), message.encode_to_vec().as_slice());
+    let dynamic = dynamic.expect("a message and its descriptor come from one file");
+    let text = serde_json::to_string_pretty(&dynamic);
+    text.expect("strings, numbers, lists and maps with names as keys have a JSON form") + "\n"
 }
 
 /// Reads the text form.

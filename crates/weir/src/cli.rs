@@ -53,6 +53,9 @@ enum Command {
     Rina(crate::rina::Rina),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
+    /// Act as a command of bmv2: p4c-bm2-ss, p4c, simple_switch, simple_switch_grpc,
+    /// simple_switch_CLI
+    Bmv2(crate::bmv2::Bmv2),
     /// Print what makes a shell complete weir's command lines
     Completion(crate::shell::Completion),
     /// Write man pages
@@ -75,6 +78,7 @@ impl Command {
             | Command::Int(_)
             | Command::Rina(_)
             | Command::Ctl(_)
+            | Command::Bmv2(_)
             | Command::Completion(_)
             | Command::Man(_) => {
                 return None;
@@ -112,7 +116,8 @@ fn arch_help() -> String {
 /// Where the program is, and how it is compiled.
 #[derive(Args, Clone)]
 pub struct Source {
-    /// The P4_16 program, or a .weir file that `weir build` made
+    /// The P4_16 program, a .weir file that `weir build` made, or a .json file of `weir bmv2
+    /// p4c-bm2-ss`
     #[arg(value_name = "PROG.p4")]
     pub program: PathBuf,
     #[command(flatten)]
@@ -466,13 +471,16 @@ pub struct Run {
     /// Draw on the terminal what the switch does now
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
+    /// What only the command line of bmv2 gives
+    #[arg(skip)]
+    pub bmv2: crate::bmv2::Front,
 }
 
 impl Run {
     /// Whether any control plane is served.
     #[must_use]
     pub fn is_served(&self) -> bool {
-        self.p4runtime.is_some() || self.bfrt.is_some()
+        self.p4runtime.is_some() || self.bfrt.is_some() || self.bmv2.runtime_port.is_some()
     }
 }
 
@@ -615,7 +623,11 @@ fn workers(text: &str) -> Result<usize, String> {
 /// Parses the arguments, does what they say, and tells how it went.
 /// Runs the command line of the process, with these externs.
 pub fn main(externs: &Registry) -> ExitCode {
-    let mut cli = match Cli::try_parse() {
+    let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if let Some(tool) = crate::bmv2::by_name(&arguments) {
+        return called_as(tool, &arguments, externs);
+    }
+    let mut cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // clap prints help to stdout and mistakes to stderr; a closed pipe is nobody's mistake.
@@ -646,9 +658,23 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Int(arguments) => crate::int::int(arguments, &messages),
         Command::Rina(arguments) => crate::rina::rina(arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
+        Command::Bmv2(arguments) => crate::bmv2::bmv2(&arguments, externs, &messages),
         Command::Completion(arguments) => crate::shell::completion(&arguments),
         Command::Man(arguments) => crate::shell::man(&arguments),
     };
+    finish(result, &messages)
+}
+
+/// Acts as the command of bmv2 that the binary was called by.
+fn called_as(tool: crate::bmv2::Tool, arguments: &[std::ffi::OsString], externs: &Registry) -> ExitCode {
+    let messages = Messages::direct();
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    finish(crate::bmv2::run(tool, &words, externs, &messages), &messages)
+}
+
+/// Says what went wrong, and gives the exit code.
+fn finish(result: anyhow::Result<u8>, messages: &Messages) -> ExitCode {
     let code = result.unwrap_or_else(|error| {
         messages.line(format!("error: {}", causes(&error)));
         CANNOT_ASK

@@ -4,7 +4,7 @@ use crate::cli::{CANNOT_ASK, MessageFormat, NO, Source};
 use crate::input;
 use crate::lines::Lines;
 use crate::output::Messages;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::sync::Arc;
 use weir_compiler::{Compilation, Options, compile_bytes};
 use weir_extern_api::Registry;
@@ -218,6 +218,11 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<L
         if let Some(error) = weir_arch::nonconformities(&program).first() {
             bail!("{}: {error}", source.program.display());
         }
+        return loaded(program, Lines::default());
+    }
+    if source.program.extension().is_some_and(|e| e == "json") {
+        let text = input::entries(&source.program)?;
+        let program = weir_server::container::decode(&text).map_err(|e| anyhow!("{}: {e}", source.program.display()))?;
         return loaded(program, Lines::default());
     }
     let compilation = compile(source, messages)?;

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bmv2;
 mod build;
 mod bundled;
 mod cli;

@@ -103,9 +103,17 @@ impl Messages {
     /// # Errors
     /// There is no thread for it.
     pub fn queued() -> io::Result<Self> {
+        Messages::to(Box::new(io::stderr()))
+    }
+
+    /// Written to a stream by a thread; what does not fit its queue is counted there.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn to(stream: Box<dyn Write + Send>) -> io::Result<Self> {
         let lost: OnLoss = Box::new(|loss| Some(format!("{}\n", loss.text("messages"))));
         Ok(Messages {
-            outlet: Some(Outlet::start("messages", Box::new(io::stderr()), lost)?),
+            outlet: Some(Outlet::start("messages", stream, lost)?),
             given: Arc::default(),
         })
     }

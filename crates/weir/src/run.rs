@@ -81,6 +81,8 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
                 started,
                 messages,
             );
+            // What runs until a control plane sets a program is none to it.
+            let source = (!arguments.bmv2.without_program).then_some(source);
             Some(Servers::start(arguments, live, tls, source, state, &sender, messages)?)
         }
     };

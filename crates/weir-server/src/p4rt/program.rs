@@ -3,7 +3,7 @@
 
 use super::refusal::Refusal;
 use super::schema::Schema;
-use crate::standalone;
+use crate::{container, standalone};
 use std::sync::Arc;
 use weir_compiler::{Cancellation, Options, compile_source};
 use weir_extern_api::Registry;
@@ -94,8 +94,9 @@ impl LoadedProgram {
     }
 }
 
-/// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, or nothing for
-/// the one that runs.
+/// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, the JSON of
+/// `weir bmv2 p4c-bm2-ss`, any of them within `p4.tmp.P4DeviceConfig`, or nothing for the program
+/// that runs.
 pub(crate) fn program(
     bytes: &[u8],
     running: Option<&LoadedProgram>,
@@ -108,18 +109,17 @@ pub(crate) fn program(
             )
         });
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| {
+    let data = container::device_data(bytes);
+    let text = std::str::from_utf8(&data).map_err(|_| {
         Refusal::malformed(
             "p4_device_config is no text; send the P4 source, or the .weir file that `weir build` writes",
         )
     })?;
-    let start = text.trim_start();
-    if start.starts_with('{') {
-        return Err(Refusal::malformed(
-            "p4_device_config is JSON, as for bmv2; weir takes the P4 source itself, or the .weir file that `weir build` \
-             writes",
-        ));
+    if container::is_json(text) {
+        let program = container::decode(text).map_err(|e| Refusal::malformed(format!("p4_device_config: {e}")))?;
+        return Ok(Arc::new(program));
     }
+    let start = text.trim_start();
     if start.starts_with("weir ") {
         let program = weir_ir::parse::parse(text)
             .map_err(|e| Refusal::malformed(format!("p4_device_config is no program of this version of weir: {e}")))?;

@@ -574,7 +574,7 @@ async fn a_direct_meter_is_what_its_entry_says_and_green_without() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_entries_are_told_to_the_primary_again_and_again() {
+async fn an_idle_entry_is_reported_to_the_primary_once_per_idle_period() {
     let bench = Bench::everything().await;
     let mut primary = bench.primary().await;
     let entry = pb::TableEntry {
@@ -599,9 +599,15 @@ async fn idle_entries_are_told_to_the_primary_again_and_again() {
     assert_eq!(notification.table_entry, [expected]);
     assert!(notification.timestamp > 0);
     assert!(primary.is_silent().await);
+    // It stays idle: there is nothing new to report.
     bench.switch.clock().advance(1_000_000);
-    told(primary.next().await.expect("a notification"));
+    assert!(primary.is_silent().await);
     // A hit starts the time anew.
+    bench.ask(6, 0, 1);
+    bench.switch.clock().advance(999_999);
+    assert!(primary.is_silent().await);
+    bench.switch.clock().advance(1);
+    told(primary.next().await.expect("a notification"));
     bench.ask(6, 0, 1);
     bench.switch.clock().advance(500_000);
     assert!(primary.is_silent().await);

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
-use weir_io::{Device, DeviceSpec, IoError, Pool, PortsOptions};
+use weir_io::{Device, DeviceSpec, IoError, Pool, PortsOptions, Recorder};
 
 /// Time between attempts.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -26,6 +26,8 @@ pub struct Reopener {
     pub options: PortsOptions,
     /// The interfaces of all ports: another port's is not opened.
     pub interfaces: Arc<Interfaces>,
+    /// What records it.
+    pub recorder: Option<Recorder>,
     /// The user.
     pub messages: Messages,
 }
@@ -40,7 +42,10 @@ impl Reopener {
         self.claim(name)?;
         match weir_io::reopen(&self.device, &self.pool, &self.options) {
             // Another interface may have been given the name, and a TAP exists only now.
-            Ok(device) => self.claim(name).map(|()| device),
+            Ok(device) => self.claim(name).map(|()| match &self.recorder {
+                Some(recorder) => recorder.record(device),
+                None => device,
+            }),
             Err(IoError::NoInterface { .. } | IoError::Gone { .. }) => Err(None),
             Err(error) => Err(Some(format!("it cannot be opened: {error}"))),
         }

@@ -2,6 +2,7 @@
 
 use super::control::Event;
 use super::live::Live;
+use crate::bmv2;
 use crate::cli::Run;
 use crate::output::Messages;
 use anyhow::{Context, Result};
@@ -58,7 +59,7 @@ impl Servers {
         arguments: &Run,
         live: Live,
         tls: Option<Tls>,
-        program: Arc<Program>,
+        program: Option<Arc<Program>>,
         state: Option<State>,
         events: &Sender<Event>,
         messages: &Messages,
@@ -82,9 +83,9 @@ impl Servers {
         let device = {
             let _within = runtime.enter();
             let name = p4_name(arguments);
-            let device = match state {
-                Some(state) => Device::with_state(plane, program, &name, packets, state),
-                None => Device::new(plane, Some(program), &name, packets),
+            let device = match (state, program) {
+                (Some(state), Some(program)) => Device::with_state(plane, program, &name, packets, state),
+                (_, program) => Device::new(plane, program, &name, packets),
             };
             device.map_err(|e| anyhow::anyhow!("{e}"))?
         };
@@ -117,6 +118,9 @@ impl Servers {
             let served = bfrt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "BF Runtime", served, events.clone());
         }
+        if let Some(port) = arguments.bmv2.runtime_port {
+            serve_runtime(&runtime, port, arguments, &device, messages)?;
+        }
         Ok(Servers {
             runtime: Some(runtime),
             device,
@@ -148,6 +152,28 @@ impl Servers {
         let kept = runtime.block_on(kept).context("it takes too long")?;
         kept.map_err(|e| anyhow::anyhow!("{e}"))
     }
+}
+
+/// Serves `simple_switch_CLI`.
+fn serve_runtime(
+    runtime: &Runtime,
+    port: u16,
+    arguments: &Run,
+    device: &Arc<Device>,
+    messages: &Messages,
+) -> Result<()> {
+    let address = bmv2::address(port);
+    let listener = runtime
+        .block_on(tokio::net::TcpListener::bind(address))
+        .with_context(|| format!("cannot listen at {address} for simple_switch_CLI; --thrift-port chooses another port"))?;
+    messages.line(format!("simple_switch_CLI at {}", listener.local_addr().unwrap_or(address)));
+    let service = bmv2::Service {
+        device: Arc::clone(device),
+        device_id: arguments.device_id,
+        source: arguments.source.program.display().to_string(),
+    };
+    runtime.spawn(bmv2::serve(listener, service));
+    Ok(())
 }
 
 /// How a state is kept, with trouble told as an event.

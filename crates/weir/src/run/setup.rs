@@ -148,7 +148,11 @@ pub enum Start<'a> {
 
 /// Compiles the program and loads its entries, or gives the exit code that says why there is none.
 pub fn program(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Result<Program, u8>> {
-    let Loaded { program, lines } = match crate::compile::runnable(&arguments.source, messages)? {
+    let loaded = match arguments.bmv2.without_program {
+        true => Ok(crate::bmv2::no_program()?),
+        false => crate::compile::runnable(&arguments.source, messages)?,
+    };
+    let Loaded { program, lines } = match loaded {
         Ok(loaded) => loaded,
         Err(code) => return Ok(Err(code)),
     };

@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
-use weir_io::{Pool, PortSpec, Ports, PortsOptions};
+use weir_io::{IoError, Pool, PortSpec, Ports, PortsOptions, Recorder};
 use weir_switch::VECTOR;
 
 /// Longest packet where no device says less, in bytes: what a switch takes.
@@ -26,8 +26,15 @@ const LONGEST: usize = 16 * 1024;
 /// Frames that a batch keeps in reserve.
 const RESERVE: usize = 128;
 
+/// The devices of all ports.
+pub struct Opened {
+    ports: Ports,
+    /// By port: what records it.
+    recorders: Vec<Option<Recorder>>,
+}
+
 /// Opens the devices.
-pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messages: &Messages) -> Result<Ports> {
+pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messages: &Messages) -> Result<Opened> {
     // Before an open device makes the other name of its interface busy.
     Interfaces::new(specs)?;
     let devices: Vec<_> = specs.iter().map(|s| s.device.clone()).collect();
@@ -41,7 +48,7 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
         let frames = ends * (WAITING + RESERVE) + rings * (RING + RESERVE) + workers * 4 * (VECTOR + RESERVE);
         u32::try_from(frames).unwrap_or(u32::MAX)
     };
-    let ports = Ports::open(&devices, &options, frames).map_err(|e| {
+    let mut ports = Ports::open(&devices, &options, frames).map_err(|e| {
         let port = e.index.map(|i| format!("port {}", specs[i].port));
         anyhow::Error::from(e.source).context(port.unwrap_or_else(|| "the ports".to_string()))
     })?;
@@ -54,7 +61,29 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
         let device = devices.first().map_or(String::new(), |d| d.description());
         messages.line(format!("port {}: {device}{queues}", spec.port));
     }
-    Ok(ports)
+    let recorders = recorders(arguments, specs, messages)?;
+    for (devices, recorder) in ports.devices.iter_mut().zip(&recorders) {
+        if let Some(recorder) = recorder {
+            *devices = devices.drain(..).map(|device| recorder.record(device)).collect();
+        }
+    }
+    Ok(Opened { ports, recorders })
+}
+
+/// What records each port, where that was asked for.
+fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Vec<Option<Recorder>>> {
+    let Some(directory) = &arguments.bmv2.pcap else {
+        return Ok(specs.iter().map(|_| None).collect());
+    };
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let recorder = |spec: &PortSpec| {
+        let name = spec.device.interface().map(str::to_owned);
+        let name = name.unwrap_or_else(|| format!("port{}", spec.port));
+        let (messages, port) = (messages.clone(), spec.port);
+        let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
+        Ok(Some(Recorder::create(directory, &name, Box::new(ended))?))
+    };
+    specs.iter().map(recorder).collect()
 }
 
 /// How devices are opened for a switch that wants so many bytes before a packet.
@@ -83,7 +112,7 @@ pub fn start(
     arguments: &Run,
     specs: &[PortSpec],
     program: setup::Program,
-    ports: Ports,
+    Opened { ports, recorders }: Opened,
     started: Instant,
     links: Links<'_>,
 ) -> Result<Arc<Control>> {
@@ -113,6 +142,7 @@ pub fn start(
                 pool: ports.pool.clone(),
                 options: options(arguments, headroom),
                 interfaces: Arc::clone(&interfaces),
+                recorder: recorders.get(place.port).cloned().flatten(),
                 messages: links.messages.clone(),
             })
         });

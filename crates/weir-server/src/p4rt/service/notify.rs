@@ -157,7 +157,8 @@ type Handle = (TableId, u32);
 async fn idle(shared: Weak<Shared>, interval: Duration) {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // The time of the last notification per entry: it is repeated after another timeout.
+    // The time of the notification per idle entry. As by bmv2, there is one for each time that an
+    // entry becomes idle: controllers that delete entries on notification do not see one twice.
     let mut notified: FxHashMap<Handle, u64> = FxHashMap::default();
     loop {
         ticks.tick().await;
@@ -220,9 +221,9 @@ async fn send_idle(shared: &Shared, notified: &mut FxHashMap<Handle, u64>) -> Re
     notified.retain(|handle, _| idle.contains_key(handle));
     let mut due: Vec<(Handle, Idle)> = idle
         .into_iter()
-        .filter(|(handle, entry)| {
-            let since = notified.get(handle).copied().unwrap_or(0).max(entry.last_hit_ns);
-            now.saturating_sub(since) >= entry.ttl_ns
+        .filter(|(handle, entry)| match notified.get(handle) {
+            Some(at) if *at >= entry.last_hit_ns => false,
+            _ => now.saturating_sub(entry.last_hit_ns) >= entry.ttl_ns,
         })
         .collect();
     due.sort_by_key(|(handle, _)| *handle);
