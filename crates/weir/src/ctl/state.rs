@@ -31,8 +31,8 @@ pub async fn dump(client: &Client) -> Result<u8> {
     Ok(0)
 }
 
-/// Whether the first line of a file is an entry by itself. A runtime file of the P4 tutorials is one
-/// object, mostly of many lines.
+/// Whether the first line of a file is an entry by itself. A runtime file of the P4 tutorials is
+/// one object, mostly of many lines.
 fn is_json_lines(reader: &mut impl BufRead) -> Result<bool> {
     let begin = reader.fill_buf()?;
     let line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
