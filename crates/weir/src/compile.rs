@@ -222,7 +222,8 @@ fn load(source: &Source, wanted: Wanted, messages: &Messages) -> Result<Result<L
     }
     if source.program.extension().is_some_and(|e| e == "json") {
         let text = input::entries(&source.program)?;
-        let program = weir_server::container::decode(&text).map_err(|e| anyhow!("{}: {e}", source.program.display()))?;
+        let program =
+            weir_server::container::decode(&text).map_err(|e| anyhow!("{}: {e}", source.program.display()))?;
         return loaded(program, Lines::default());
     }
     let compilation = compile(source, messages)?;

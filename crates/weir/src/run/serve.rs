@@ -165,8 +165,13 @@ fn serve_runtime(
     let address = bmv2::address(port);
     let listener = runtime
         .block_on(tokio::net::TcpListener::bind(address))
-        .with_context(|| format!("cannot listen at {address} for simple_switch_CLI; --thrift-port chooses another port"))?;
-    messages.line(format!("simple_switch_CLI at {}", listener.local_addr().unwrap_or(address)));
+        .with_context(|| {
+            format!("cannot listen at {address} for simple_switch_CLI; --thrift-port chooses another port")
+        })?;
+    messages.line(format!(
+        "simple_switch_CLI at {}",
+        listener.local_addr().unwrap_or(address)
+    ));
     let service = bmv2::Service {
         device: Arc::clone(device),
         device_id: arguments.device_id,
