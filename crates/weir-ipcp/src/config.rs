@@ -207,8 +207,20 @@ pub enum ConfigError {
         found: u64,
     },
     /// A port number stands twice.
-    #[error("port {0} stands twice")]
+    #[error("port {0} is configured twice")]
     Port(u32),
+    /// A MAC address that no port can have.
+    #[error("port {0}: expected a MAC address of one port, found {1}")]
+    Mac(u32, MacAddress),
+    /// Two names of the address table have one address.
+    #[error("address_table: {0} is the address of two names")]
+    AddressTwice(u32),
+    /// The configured address cannot be assigned.
+    #[error("address: expected one of address_range or of address_table, found {0}")]
+    Address(u32),
+    /// States would expire between two announcements.
+    #[error("timers.max_age: expected more than timers.refresh")]
+    MaxAge,
     /// A host has several ports.
     #[error("a host has one port, found {0}: a software_router may have several")]
     HostPorts(usize),
@@ -230,6 +242,9 @@ impl Config {
             if !numbers.insert(port.number) {
                 return Err(ConfigError::Port(port.number.0));
             }
+            if port.mac.0[0] & 1 != 0 || port.mac == MacAddress::default() {
+                return Err(ConfigError::Mac(port.number.0, port.mac));
+            }
             range("port.vlan", port.vlan.into(), 0, 4094)?;
             range("port.cost", port.cost.into(), 1, 1_000_000)?;
         }
@@ -240,13 +255,47 @@ impl Config {
         range("address", self.address.into(), 0, 65_535)?;
         range("address_range", first.into(), 1, 65_535)?;
         range("address_range", last.into(), first.into(), 65_535)?;
+        let mut addresses = BTreeSet::new();
         for address in self.address_table.values() {
             range("address_table", u64::from(*address), 1, 65_535)?;
+            if !addresses.insert(*address) {
+                return Err(ConfigError::AddressTwice(*address));
+            }
         }
+        let is_assignable = (first..=last).contains(&self.address) || addresses.contains(&self.address);
+        if self.address != 0 && !is_assignable {
+            return Err(ConfigError::Address(self.address));
+        }
+        self.check_numbers()
+    }
+
+    fn check_numbers(&self) -> Result<(), ConfigError> {
         range("max_pdu", self.max_pdu as u64, 600, 9000)?;
         range("max_sdu", self.max_sdu as u64, 1, 16 << 20)?;
         range("timers.keepalive", self.timers.keepalive, 1, 3_600_000)?;
         range("timers.routing", self.timers.routing, 0, 60_000)?;
+        range("timers.keepalive_misses", self.timers.keepalive_misses.into(), 1, 1000)?;
+        // Below are lengths. ARP and VLAN tags have types of their own.
+        range("ethertype", self.ethertype.into(), 0x0600, 0xffff)?;
+        if [0x0806, 0x8100, 0x88a8].contains(&self.ethertype) {
+            return Err(ConfigError::Range {
+                field: "ethertype",
+                expected: "another type than those of ARP and VLAN tags".to_owned(),
+                found: self.ethertype.into(),
+            });
+        }
+        let limits = &self.limits;
+        for (field, value, most) in [
+            ("limits.neighbours_per_port", limits.neighbours_per_port, 65_536),
+            ("limits.links", limits.links, 10_000_000),
+            ("limits.directory", limits.directory, 10_000_000),
+            ("limits.registrations", limits.registrations, 1_000_000),
+            // A CEP id has 16 bits, and has to be found free.
+            ("limits.flows", limits.flows, 32_768),
+            ("limits.outputs", limits.outputs, 10_000_000),
+        ] {
+            range(field, value as u64, 1, most)?;
+        }
         for (field, value) in [
             ("timers.discovery", self.timers.discovery),
             ("timers.enrolment", self.timers.enrolment),
@@ -258,6 +307,9 @@ impl Config {
             ("timers.flow_check", self.timers.flow_check),
         ] {
             range(field, value, 1, 1_000_000_000)?;
+        }
+        if self.timers.max_age <= self.timers.refresh {
+            return Err(ConfigError::MaxAge);
         }
         Ok(())
     }
@@ -312,5 +364,54 @@ mod mac_text {
         E::custom(format!(
             "expected a MAC address such as 02:00:00:00:00:01, found `{found}`"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, ConfigError, Port, PortId, Role};
+    use weir_rina::arp::MacAddress;
+
+    fn config(change: impl FnOnce(&mut Config)) -> Result<(), ConfigError> {
+        let mut config = Config {
+            name: "a".to_owned(),
+            dif: "d".to_owned(),
+            role: Role::Router,
+            first: true,
+            address: 0,
+            address_range: (1, 10),
+            address_table: [("b".to_owned(), 20)].into(),
+            password: None,
+            max_pdu: 1400,
+            max_sdu: 1 << 16,
+            ethertype: 0xd1f0,
+            timers: super::Timers::default(),
+            limits: super::Limits::default(),
+            ports: vec![Port {
+                number: PortId(1),
+                mac: MacAddress([2, 0, 0, 0, 0, 1]),
+                vlan: 0,
+                neighbour: None,
+                cost: 1,
+            }],
+        };
+        change(&mut config);
+        config.check()
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        assert_eq!(config(|_| {}), Ok(()));
+        assert_eq!(config(|c| c.address = 20), Ok(()));
+        let wrong = |change: fn(&mut Config)| config(change).unwrap_err().to_string();
+        assert!(wrong(|c| c.address = 500).contains("address_range or of address_table, found 500"));
+        assert!(wrong(|c| drop(c.address_table.insert("x".to_owned(), 20))).contains("20 is the address of two names"));
+        assert!(wrong(|c| c.ports[0].mac = MacAddress::BROADCAST).contains("a MAC address of one port"));
+        assert!(wrong(|c| c.ports[0].mac = MacAddress::default()).contains("a MAC address of one port"));
+        assert!(wrong(|c| c.ethertype = 0x0806).contains("another type than those of ARP"));
+        assert!(wrong(|c| c.timers.max_age = c.timers.refresh).contains("more than timers.refresh"));
+        assert!(wrong(|c| c.timers.keepalive_misses = 0).contains("timers.keepalive_misses"));
+        assert!(wrong(|c| c.limits.outputs = 0).contains("limits.outputs"));
+        assert!(wrong(|c| c.limits.flows = 65_536).contains("limits.flows: expected a number from 1 to 32768"));
     }
 }

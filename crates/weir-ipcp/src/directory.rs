@@ -9,7 +9,8 @@ use weir_rina::{ApplicationName, Time};
 
 /// Entries of one message.
 const BATCH: usize = 10;
-/// The largest sequence number of an entry; larger ones are refused.
+/// The largest sequence number of an entry. Those of others are refused from here on: there is no
+/// larger one with which an application that is here could be announced again.
 const MAX_SEQUENCE: u64 = 1 << 60;
 
 /// Bytes of an entry without its name, at most.
@@ -121,7 +122,7 @@ impl Directory {
         let Ok(address) = u32::try_from(address) else {
             return Taken::Refused;
         };
-        if entry.sequence > MAX_SEQUENCE || !is_name(&entry.application) {
+        if entry.sequence >= MAX_SEQUENCE || !is_name(&entry.application) {
             return Taken::Refused;
         }
         let name = entry.application;

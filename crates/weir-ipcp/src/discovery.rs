@@ -65,7 +65,7 @@ impl IpcProcess {
             return true;
         }
         let of_port = self.neighbours.keys().filter(|known| known.0 == key.0).count();
-        if of_port >= self.config.limits.neighbours_per_port {
+        if of_port >= self.config.limits.neighbours_per_port && !self.forget_stranger(key.0) {
             self.refuse_input(Refused::Limit);
             return false;
         }
@@ -80,6 +80,17 @@ impl IpcProcess {
         };
         self.neighbours.insert(key, neighbour);
         true
+    }
+
+    /// Forgets the neighbour of a port that has done no more than to ask, the longest ago: senders
+    /// that are invented do not keep others out. Whether there was one.
+    fn forget_stranger(&mut self, port: PortId) -> bool {
+        let strangers = self
+            .neighbours
+            .iter()
+            .filter(|(key, n)| key.0 == port && n.up.is_none() && n.exchange.is_none());
+        let oldest = strangers.min_by_key(|(_, n)| n.last_heard).map(|(key, _)| *key);
+        oldest.is_some_and(|key| self.neighbours.remove(&key).is_some())
     }
 
     fn send_arp(&mut self, port: PortId, packet: &ArpPacket<'_>, to: MacAddress) {

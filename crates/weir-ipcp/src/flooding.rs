@@ -7,12 +7,15 @@ use crate::output::Refused;
 use crate::process::IpcProcess;
 use crate::{MESSAGES, VALUES};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_rina::Time;
+use std::time::Duration;
 use weir_rina::cdap::objects::{Directory as DirectoryObject, LinkStateObject, LinkStates, Object, WellKnown};
 use weir_rina::cdap::{Message, Opcode, result};
 use weir_rina::efcp::{Address, Paper};
 use weir_rina::link_state::{Database, Link, LinkState, Rejection};
+use weir_rina::{ApplicationName, Time};
 
+/// How long an address is announced before it replaces another.
+const CONTRADICTION: Duration = Duration::from_millis(500);
 /// Bytes of a message of flooding without its entries, at most.
 const MESSAGE: usize = 100;
 /// Bytes of a link state without its names, at most.
@@ -63,8 +66,11 @@ impl IpcProcess {
         match self.links.receive(&from.to_owned(), state, now) {
             Ok(()) => {
                 if let Some(address) = address.filter(|address| (1..=65_535).contains(address)) {
-                    let former = self.claims.insert(object.origin, Address(address));
-                    self.routes_dirty |= former != Some(Address(address));
+                    let claim = self.claims.entry(object.origin).or_insert((Address(0), now));
+                    if claim.0 != Address(address) {
+                        *claim = (Address(address), now);
+                        self.routes_dirty = true;
+                    }
                 }
             }
             // Part of flooding.
@@ -93,6 +99,7 @@ impl IpcProcess {
                 Taken::Refused => self.refuse_input(Refused::State),
             }
         }
+        self.announce_again(now);
         if let Some(response) = message.response(result::SUCCESS, "") {
             self.send_to_neighbour(key, &response);
         }
@@ -143,15 +150,44 @@ impl IpcProcess {
     }
 
     /// Takes the addresses of origins that are members: links of both ends connect them.
-    pub(crate) fn take_claims(&mut self, links: &[Link<String>]) {
-        let is_new = |name: &String| {
-            let address = *self.claims.get(name)?;
-            let is_new = *name != self.config.name && self.names.get(name) != Some(&address);
-            is_new.then(|| (name.clone(), address))
-        };
-        let new: BTreeMap<String, Address> = links.iter().filter_map(|link| is_new(&link.from)).collect();
+    ///
+    /// An address that replaces another, or that another member has, counts only after a while: the
+    /// true origin of a forged state has announced its own address by then.
+    pub(crate) fn take_claims(&mut self, links: &[Link<String>], now: Time) {
+        let origins: BTreeSet<&String> = links.iter().map(|link| &link.from).collect();
+        let (mut new, mut next) = (Vec::new(), None::<Time>);
+        for name in origins {
+            let Some(&(address, since)) = self.claims.get(name) else {
+                continue;
+            };
+            if *name == self.config.name || self.names.get(name) == Some(&address) {
+                continue;
+            }
+            let is_free = self.addresses.holder(address).is_none_or(|holder| holder == name);
+            let is_plain = is_free && !self.names.contains_key(name);
+            if is_plain || now.since(since) >= CONTRADICTION {
+                new.push((name.clone(), address));
+            } else {
+                let due = since + CONTRADICTION;
+                next = Some(next.map_or(due, |other| other.min(due)));
+            }
+        }
         for (name, address) in new {
             self.note_name(&name, address);
+        }
+        self.next_claim = next;
+    }
+
+    /// Announces applications here whose name another IPC process had, and has withdrawn.
+    pub(crate) fn announce_again(&mut self, now: Time) {
+        let is_free = |name: &&ApplicationName| self.directory.find(name).is_none();
+        let free: Vec<ApplicationName> = self.registrations.iter().filter(is_free).cloned().collect();
+        let Some(address) = self.address() else {
+            return;
+        };
+        for name in free {
+            self.directory.set_local(&name, address, true, now);
+            self.floods = true;
         }
     }
 
@@ -170,7 +206,8 @@ impl IpcProcess {
 
     fn link_state_object(&self, state: &LinkState<String>) -> LinkStateObject {
         let address = |name: &String| {
-            let address = self.claims.get(name).or_else(|| self.names.get(name));
+            let claim = self.claims.get(name).map(|(address, _)| address);
+            let address = claim.or_else(|| self.names.get(name));
             address.map(|address| u64::from(address.0)).into_iter().collect()
         };
         LinkStateObject {

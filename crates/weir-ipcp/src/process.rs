@@ -38,8 +38,11 @@ pub struct IpcProcess {
     /// Addresses of members by name: of those that links of both ends connect, and of neighbours.
     pub(crate) names: BTreeMap<String, Address>,
     /// Addresses that link states have announced, by their origins. An origin may be invented: its
-    /// address counts once a member announces a link to it, and it a link to that member.
-    pub(crate) claims: BTreeMap<String, Address>,
+    /// address counts once a member announces a link to it, and it a link to that member. With
+    /// each, since when it is announced.
+    pub(crate) claims: BTreeMap<String, (Address, Time)>,
+    /// When the next of them counts.
+    pub(crate) next_claim: Option<Time>,
     /// The address to propose when it enrols.
     pub(crate) proposal: Address,
     /// Another member has the address of this one, which has to change.
@@ -103,6 +106,7 @@ impl IpcProcess {
             addresses: Addresses::new(table.collect(), Some(config.address_range)),
             names: BTreeMap::new(),
             claims: BTreeMap::new(),
+            next_claim: None,
             proposal: proposal(&config),
             has_conflict: false,
             links: Database::new(config.name.clone(), link_states),
@@ -355,6 +359,11 @@ impl IpcProcess {
         self.links.tick(now);
         if self.directory.tick(now) {
             self.forget_members();
+            self.announce_again(now);
+        }
+        if self.next_claim.is_some_and(|due| due <= now) {
+            self.next_claim = None;
+            self.routes_dirty = true;
         }
         self.flush(now);
     }
@@ -369,6 +378,7 @@ impl IpcProcess {
             self.links.deadline(),
             Some(self.directory.deadline()),
             self.flow_deadline(),
+            self.next_claim,
             routes,
         ];
         all.into_iter().flatten().min()
@@ -417,7 +427,7 @@ impl IpcProcess {
         self.routes_dirty = false;
         self.counters.route_computations += 1;
         let links = self.links.links();
-        self.take_claims(&links);
+        self.take_claims(&links, now);
         self.routes = Graph::new(&links).routes(&self.config.name);
         let hops = |route: &Route<String>| -> BTreeSet<NextHop> {
             let links = route.next_hops.iter().flat_map(|name| self.links_to(name));

@@ -6,7 +6,7 @@ use common::{RELIABLE, app, converge, flow, requested, send};
 use std::time::Duration;
 use weir_ipcp::sim::{Node, Simulation};
 use weir_ipcp::{Down, Event, FlowEvent, PortId, Refused};
-use weir_rina::cdap::objects::{LinkStateObject, LinkStates, Object, WellKnown};
+use weir_rina::cdap::objects::{Directory, DirectoryEntry, LinkStateObject, LinkStates, Object, WellKnown};
 use weir_rina::cdap::{CdapDialect, Message, Opcode};
 use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
 use weir_rina::{ApplicationName, Time};
@@ -339,4 +339,146 @@ fn members_that_are_gone_are_forgotten_with_their_addresses_and_applications() {
     sim.config(c).name = "d".to_owned();
     sim.restart(c);
     converge(&mut sim, Duration::from_secs(5));
+}
+
+fn directory_entry(name: &str, at: u64, sequence: u64) -> Message {
+    let entry = DirectoryEntry {
+        application: app(name),
+        node: weir_rina::cdap::objects::Node::Address(at),
+        sequence,
+    };
+    let object = WellKnown::Directory.id(CdapDialect::Rlite);
+    Message {
+        invoke_id: 1_000_000,
+        ..Message::about(
+            Opcode::Write,
+            object.class,
+            object.name,
+            Some(Directory(vec![entry]).to_value(CdapDialect::Irati)),
+        )
+    }
+}
+
+fn registered_at(sim: &Simulation, node: Node, name: &str) -> Option<Address> {
+    let found = sim.process(node)?.directory().find(|(known, _)| **known == app(name))?;
+    Some(found.1)
+}
+
+#[test]
+fn a_forged_withdrawal_of_a_name_is_answered_once_whatever_its_sequence_number() {
+    for sequence in [1 << 59, (1 << 60) - 1, 1 << 60, u64::MAX] {
+        let (mut sim, [a, b, c]) = line(71, ["a", "b", "c"]);
+        sim.with(c, |process, now| process.register(&app("x"), now)).unwrap();
+        sim.run_until(sim.now() + Duration::from_secs(1));
+        let sent = |sim: &Simulation| sim.process(c).unwrap().counters().messages_sent;
+        let before = sent(&sim);
+        let from = address(&sim, a);
+        say(&mut sim, b, a, Address(0), from, &directory_entry("x", 0, sequence));
+        sim.run_until(sim.now() + Duration::from_secs(10));
+        // Keepalive every 50 ms makes 400.
+        assert!(sent(&sim) - before < 600, "{}", sent(&sim) - before);
+        if sequence != (1 << 60) - 1 {
+            assert_eq!(registered_at(&sim, b, "x"), Some(address(&sim, c)), "{sequence}");
+        }
+    }
+}
+
+#[test]
+fn a_forged_state_of_a_living_member_moves_no_address() {
+    let (mut sim, [a, b, c]) = line(73, ["a", "b", "zz"]);
+    let (before, victim) = (address(&sim, c), address(&sim, a));
+    let (here, _) = flow(&mut sim, a, c, "server", RELIABLE);
+    let mut states = link_states(&[("zz", "b", victim)]);
+    // Newer than what zz has announced.
+    let object = LinkStateObject {
+        origin: "zz".to_owned(),
+        origin_addresses: vec![victim.0.into()],
+        neighbour: "b".to_owned(),
+        cost: 1,
+        sequence: 1000,
+        is_up: true,
+        ..LinkStateObject::default()
+    };
+    states.value = Some(LinkStates(vec![object]).to_value(CdapDialect::Irati));
+    say(&mut sim, b, a, Address(0), victim, &states);
+    sim.run_until(sim.now() + Duration::from_secs(3));
+    assert_eq!((address(&sim, a), address(&sim, c)), (victim, before));
+    assert_eq!(sim.process(b).unwrap().members()["zz"], before);
+    send(&mut sim, a, here, b"still");
+}
+
+#[test]
+fn a_name_returns_to_the_other_that_has_registered_it() {
+    let (mut sim, [a, b, c]) = line(79, ["a", "b", "c"]);
+    for node in [a, c] {
+        sim.with(node, |process, now| process.register(&app("svc"), now))
+            .unwrap();
+    }
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let first = registered_at(&sim, b, "svc").unwrap();
+    let (winner, other) = if first == address(&sim, a) { (a, c) } else { (c, a) };
+    sim.with(winner, |process, now| process.unregister(&app("svc"), now));
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    assert_eq!(registered_at(&sim, b, "svc"), Some(address(&sim, other)));
+}
+
+#[test]
+fn invented_neighbours_keep_no_member_out() {
+    let mut sim = Simulation::new(83);
+    let (a, b) = (sim.router("a"), sim.router("b"));
+    sim.link(a, b);
+    sim.start();
+    for n in 0..200_u8 {
+        let mac = weir_rina::arp::MacAddress([2, 9, 9, 9, 9, n]);
+        let request = weir_rina::arp::ArpPacket {
+            operation: weir_rina::arp::Operation::Request,
+            sender_mac: mac,
+            sender: b"stranger".as_slice().into(),
+            target_mac: weir_rina::arp::MacAddress::default(),
+            target: b"sim".as_slice().into(),
+        };
+        let mut frame = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
+        request.encode(&mut frame).unwrap();
+        sim.inject(a, PortId(1), frame);
+        sim.run_until(sim.now() + Duration::from_millis(10));
+    }
+    converge(&mut sim, Duration::from_secs(1));
+}
+
+#[test]
+fn an_sdu_that_the_other_side_does_not_take_ends_a_reliable_flow() {
+    let mut sim = Simulation::new(89);
+    let (a, b) = (sim.router("a"), sim.router("b"));
+    sim.link(a, b);
+    sim.config(b).max_sdu = 1000;
+    sim.start();
+    converge(&mut sim, Duration::from_secs(5));
+    let (here, there) = flow(&mut sim, a, b, "server", RELIABLE);
+    send(&mut sim, a, here, &[1; 900]);
+    send(&mut sim, a, here, &[2; 1001]);
+    send(&mut sim, a, here, &[3; 900]);
+    sim.run_until(sim.now() + Duration::from_secs(30));
+    assert_eq!(common::read_all(&mut sim, b, there).len(), 1, "none behind a gap");
+    let is_closed = |node: Node, id| {
+        sim.flow_events
+            .iter()
+            .any(|(at, flow, event)| *at == node && *flow == id && matches!(event, FlowEvent::Closed(_)))
+    };
+    assert!(is_closed(b, there) && is_closed(a, here), "{:?}", sim.flow_events);
+}
+
+#[test]
+fn a_slow_flow_sends_all_it_has_before_it_ends() {
+    let (mut sim, [a, b]) = line(97, ["a", "b"]);
+    let slow = weir_rina::cdap::objects::QosRequest {
+        average_bandwidth: 1000,
+        ..RELIABLE
+    };
+    let (here, there) = flow(&mut sim, a, b, "server", slow);
+    for n in 0..100_u8 {
+        send(&mut sim, a, here, &[n; 1000]);
+    }
+    sim.with(a, |process, now| process.deallocate(here, now));
+    sim.run_until(sim.now() + Duration::from_secs(200));
+    assert_eq!(common::read_all(&mut sim, b, there).len(), 100);
 }

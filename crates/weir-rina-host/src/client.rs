@@ -4,6 +4,7 @@ use crate::protocol::{
     Call, FlowNumber, Frame, ProtocolError, Qos, Reply, Request, VERSION, WINDOW, read_frame, sdu_header, write_message,
 };
 use std::collections::HashMap;
+use std::collections::hash_map;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -195,7 +196,14 @@ impl Ipcp {
     /// The name is registered already, or is no name.
     pub fn register(&self, name: &str) -> Result<Registration, HostError> {
         let (sender, incoming) = channel();
-        lock(&self.0.state).servers.insert(name.to_owned(), sender);
+        // Empty components at the end are none.
+        let name = name.trim_end_matches('|');
+        match lock(&self.0.state).servers.entry(name.to_owned()) {
+            hash_map::Entry::Vacant(place) => drop(place.insert(sender)),
+            hash_map::Entry::Occupied(_) => {
+                return Err(HostError::Refused("the name is registered already".to_owned()));
+            }
+        }
         let answer = self.0.call(ANSWER, |call| Request::Register {
             call,
             name: name.to_owned(),

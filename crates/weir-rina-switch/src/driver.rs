@@ -16,6 +16,9 @@ use weir_client::{Batch, Client, Code, Error, Options, Overflow, PacketIn, Stand
 /// Packets between the threads, in each direction.
 const QUEUE: usize = 4096;
 
+/// How long a switch keeps the routes of before a restart of its control plane, unless that knows as
+/// many again.
+const GRACE: Duration = Duration::from_secs(5);
 /// The time between two attempts to connect or to write.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -150,10 +153,12 @@ async fn run(
         tables: None,
         known: None,
         failed: None,
+        grace: Some(Instant::now() + GRACE),
         atomicity: Atomicity::DataplaneAtomic,
     };
     loop {
         let retry = session.failed.map(|time| time + RETRY);
+        let retry = [retry, session.grace].into_iter().flatten().min();
         tokio::select! {
             packet = session.packets.next() => match packet {
                 Some(packet) => forward(packet, &mut link),
@@ -226,6 +231,8 @@ struct Session {
     known: Option<Entries>,
     /// When the last write failed.
     failed: Option<Instant>,
+    /// Until when entries that a former control plane has left are kept: see [`GRACE`].
+    grace: Option<Instant>,
     /// Atomic, unless the switch has no such batches.
     atomicity: Atomicity,
 }
@@ -261,9 +268,10 @@ impl Session {
             return;
         }
         let start = Instant::now();
-        let is_resynchronised = self.known.is_none();
+        let is_resynchronised = self.known.is_none() || self.grace.is_some();
         match self.try_write(forwarding).await {
-            Ok(updates) => link.tell(FromSwitch::Written {
+            Ok(None) => {}
+            Ok(Some(updates)) => link.tell(FromSwitch::Written {
                 updates,
                 time: start.elapsed(),
                 is_resynchronised,
@@ -277,7 +285,8 @@ impl Session {
         }
     }
 
-    async fn try_write(&mut self, forwarding: &Forwarding) -> Result<usize, SwitchError> {
+    /// The number of updates; `None`: nothing is written yet.
+    async fn try_write(&mut self, forwarding: &Forwarding) -> Result<Option<usize>, SwitchError> {
         let tables = match self.tables.take() {
             Some(tables) => tables,
             None => {
@@ -289,6 +298,13 @@ impl Session {
             Some(known) => known,
             None => tables.read(&self.client).await?,
         };
+        if self.grace.is_some_and(|end| Instant::now() < end) && forwarding.routes.len() < known.routes.len() {
+            // The control plane has restarted, and does not know the network yet: the switch
+            // forwards by what it has.
+            (self.tables, self.known) = (Some(tables), Some(known));
+            return Ok(None);
+        }
+        self.grace = None;
         let to = known.towards(forwarding)?;
         let updates = known.updates(&to);
         if !updates.is_empty() {
@@ -299,7 +315,7 @@ impl Session {
             self.write_batch(batch).await?;
         }
         (self.tables, self.known) = (Some(tables), Some(to));
-        Ok(updates.len())
+        Ok(Some(updates.len()))
     }
 
     async fn write_batch(&mut self, batch: Batch) -> Result<(), SwitchError> {

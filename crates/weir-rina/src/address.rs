@@ -57,6 +57,12 @@ impl Addresses {
         self.assigned.get(name).copied()
     }
 
+    /// The name that has an address.
+    #[must_use]
+    pub fn holder(&self, address: Address) -> Option<&str> {
+        self.taken.get(&address).map(String::as_str)
+    }
+
     /// Assigns an address: that of the table, else the one it has, else the one it proposes, if the
     /// range has it free, else the first free one of the range.
     ///

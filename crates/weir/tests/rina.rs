@@ -328,7 +328,8 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
 
     let inbox = fabric.folder.path().join("inbox");
     let mut receiver = fabric.serve("b", &["cat", "--listen", "inbox"], &inbox);
-    let text: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
+    // More than all queues between hold.
+    let text: Vec<u8> = (0..8_000_000_u32).map(|n| (n % 251) as u8).collect();
     let source = fabric.folder.path().join("source");
     std::fs::write(&source, &text).unwrap();
     let sent = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))

@@ -703,8 +703,10 @@ impl<'a> Checker<'a> {
                     "lpm" => {
                         if let (Some(m), TyKind::Bit(w)) = (self.eval_int(mask), self.kind(ty)) {
                             let m = super::constant::wrap(&m, &TyKind::Bit(w));
-                            let inverted = (num_bigint::BigInt::from(1) << w) - 1 - &m;
-                            if (&inverted & (&inverted + 1)) != num_bigint::BigInt::from(0) {
+                            let one = num_bigint::BigInt::from(1);
+                            let inverted: num_bigint::BigInt = (&one << w) - &one - &m;
+                            let above: num_bigint::BigInt = &inverted + &one;
+                            if inverted & above != num_bigint::BigInt::from(0) {
                                 self.error(
                                     "invalid",
                                     element.span,

@@ -17,7 +17,7 @@ use weir_rina::{ApplicationName, Time};
 
 /// PDUs that wait in a connection.
 const QUEUE: usize = 512;
-/// How long a flow that is deallocated may still send what it has.
+/// How long a flow that is deallocated waits for a chance to send what it still has.
 const LINGER: Duration = Duration::from_secs(30);
 /// A flow whose peer has no route for this long is closed.
 const UNREACHABLE: Duration = Duration::from_secs(30);

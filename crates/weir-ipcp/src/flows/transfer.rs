@@ -1,6 +1,6 @@
 //! PDUs of flows: to and from connections, and the end of flows.
 
-use super::{Flow, State};
+use super::{Flow, LINGER, State};
 use crate::output::{FlowEvent, FlowId, Output, Refused};
 use crate::process::IpcProcess;
 use weir_rina::Time;
@@ -39,6 +39,10 @@ impl IpcProcess {
             let Some((pci, payload)) = connection.poll_transmit(now) else {
                 break;
             };
+            // As long as there is progress it may send what it has.
+            if let Some(State::Draining { until, .. }) = self.flows.all.get_mut(&id).map(|flow| &mut flow.state) {
+                *until = now + LINGER;
+            }
             self.send_connection_pdu(&pci, &payload, now);
         }
         let Some(flow) = self.flows.all.get_mut(&id) else {

@@ -92,6 +92,10 @@ pub enum Closed {
     /// A PDU was not acknowledged, however often it was sent.
     #[error("the peer does not acknowledge")]
     GivenUp,
+    /// An SDU of a reliable connection is longer than this side takes, or malformed: what follows
+    /// it would not be all that was sent.
+    #[error("the peer has sent an SDU that is longer than is taken here, or malformed")]
+    SduLost,
 }
 
 /// Why a PDU is refused.
@@ -279,6 +283,9 @@ impl Connection {
                     .receive(pci.sequence, has_drf, is_marked, payload.to_vec(), now)?;
                 if let Some(ack) = before.filter(|_| self.acks.len() < MAX_ACKS) {
                     self.acks.push_back(ack);
+                }
+                if self.config.policies.delivery == Delivery::Reliable && self.receiver.has_lost() {
+                    self.closed.get_or_insert(Closed::SduLost);
                 }
                 Ok(())
             }

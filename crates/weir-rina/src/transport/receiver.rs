@@ -41,6 +41,7 @@ pub(super) struct Receiver {
     ack_due: Option<Time>,
     is_marked: bool,
     max_ack_delay: Duration,
+    has_lost: bool,
     pub duplicates: u64,
     pub lost_sdus: u64,
     pub marked: u64,
@@ -65,6 +66,7 @@ impl Receiver {
             is_marked: false,
             max_ack_delay: policies.max_ack_delay,
             duplicates: 0,
+            has_lost: false,
             lost_sdus: 0,
             marked: 0,
         }
@@ -193,13 +195,19 @@ impl Receiver {
 
     /// Takes the payload of a PDU that is in order.
     fn deliver(&mut self, payload: &[u8]) {
+        // A reliable connection gives out nothing behind a gap.
+        if self.has_lost && self.delivery == Delivery::Reliable {
+            return;
+        }
         let Ok((position, fragment)) = split(payload) else {
             self.lost_sdus += 1;
+            self.has_lost = true;
             return;
         };
         self.partial_pdus += 1;
         let (sdu, misplaced) = self.reassembler.push(position, fragment);
         self.lost_sdus += u64::from(misplaced.is_some());
+        self.has_lost |= misplaced.is_some();
         match sdu {
             Some(sdu) => {
                 let pdus = std::mem::take(&mut self.partial_pdus);
@@ -249,6 +257,12 @@ impl Receiver {
             }
         }
         Some(sdu)
+    }
+
+    /// Whether an SDU was given up although all its PDUs came: it is longer than the limit, or
+    /// malformed.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
     }
 
     pub fn readable(&self) -> usize {

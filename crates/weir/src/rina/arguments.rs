@@ -22,7 +22,7 @@ pub struct Rina {
 pub enum Task {
     /// Run an IPC process: of a router beside its P4Runtime switch, or of a host
     Ipcp(IpcpArguments),
-    /// Ask or tell the management agent of an IPC process
+    /// Query or command the management agent of an IPC process
     Ctl(CtlArguments),
     /// Measure round trips to an application, or answer them
     Ping(PingArguments),
@@ -36,13 +36,13 @@ pub enum Task {
     Simulate(SimulateArguments),
     /// Run a fabric of routers and hosts on this machine, without root
     Fabric(FabricArguments),
-    /// Show it: a fabric comes up, two applications talk, a spine dies, the flow survives
+    /// Demonstration: a fabric comes up, two applications talk, a spine dies, the flow survives
     Demo(DemoArguments),
 }
 
 /// Arguments of `weir rina ipcp`.
 #[derive(Args)]
-#[command(after_help = "Example:\n  weir rina ipcp --config leaf1.toml\n\ndocs/rina.md lists what the file has.")]
+#[command(after_help = "Example:\n  weir rina ipcp --config leaf1.toml\n\ndocs/rina.md documents its keys.")]
 pub struct IpcpArguments {
     /// File that describes the IPC process (TOML)
     #[arg(long, value_name = "FILE")]
@@ -130,17 +130,17 @@ pub struct PerfArguments {
     /// How many SDUs
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub count: u64,
-    /// The longest time
+    /// Stop after this long
     #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
     pub duration: Option<Duration>,
-    /// Bytes of an SDU: a number, or a range that is gone through
+    /// Bytes of an SDU: a number, or a range to cycle through
     #[arg(long, value_name = "BYTES[-BYTES]", default_value = "1400")]
     pub size: Sizes,
     /// A flow without retransmission
     #[arg(long)]
     pub unreliable: bool,
-    /// The largest rate, in bytes per second
-    #[arg(long, value_name = "BYTES")]
+    /// Rate limit, in bytes per second
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub rate: Option<u64>,
     /// As JSON
     #[arg(long)]
@@ -173,7 +173,7 @@ pub struct BenchArguments {
     /// SDUs of the reliable flow, and datagrams
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub count: u64,
-    /// Bytes of an SDU: a number, or a range that is gone through, at most 1400
+    /// Bytes of an SDU: a number, or a range to cycle through, at most 1400
     #[arg(long, value_name = "BYTES[-BYTES]", default_value = "1-1400", value_parser = datagram_sizes)]
     pub size: Sizes,
     /// Percent of frames that the link from the first to the second router loses
@@ -185,7 +185,7 @@ pub struct BenchArguments {
     /// How long each size and interval is measured
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = crate::cli::duration)]
     pub time: Duration,
-    /// How often; the median counts
+    /// Repetitions; the median is reported
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
     /// Save plots into this folder
@@ -256,7 +256,7 @@ pub struct FabricArguments {
     #[arg(long, value_name = "SPINESxLEAVES")]
     pub leaf_spine: Option<String>,
     /// Hosts of each leaf, with --leaf-spine
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, conflicts_with = "topology")]
     pub hosts: usize,
     /// Folder for sockets, configurations and logs; without it a temporary one
     #[arg(long, value_name = "DIR")]

@@ -10,7 +10,6 @@ mod wire;
 pub use demo::demo;
 
 use super::arguments::FabricArguments;
-use crate::cli::NO;
 use crate::output::Messages;
 use anyhow::{Context, Result};
 use children::Children;
@@ -35,11 +34,12 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs a fabric until a signal comes, its time is over, or `quit`.
 pub fn fabric(arguments: &FabricArguments, messages: &Messages) -> Result<u8> {
+    // Before the signals are taken: a file may be a pipe that nothing writes.
+    let topology = read(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
     }
-    let topology = read(arguments)?;
     let temporary = tempfile::tempdir().context("cannot make a folder")?;
     let folder = arguments.folder.clone().unwrap_or_else(|| temporary.path().to_owned());
     let mut fabric = Fabric::start(topology, &folder)?;
@@ -49,7 +49,9 @@ pub fn fabric(arguments: &FabricArguments, messages: &Messages) -> Result<u8> {
         fabric.topology.links.len(),
         folder.display()
     ));
-    let time = fabric.wait_until_converged(CONVERGENCE)?;
+    let Some(time) = fabric.wait(CONVERGENCE, &stop)? else {
+        return Ok(0);
+    };
     messages.line(format!(
         "every node has a route to every other one, {:.1} s after the start",
         time.as_secs_f64()
@@ -64,12 +66,14 @@ pub fn fabric(arguments: &FabricArguments, messages: &Messages) -> Result<u8> {
         if stop.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end) {
             return Ok(0);
         }
-        if let Some(name) = fabric.children.ended() {
+        if let Some((node, process)) = fabric.children.ended() {
+            // Such as by `kill -9`: the others go around it.
+            fabric.kill(node);
+            let name = &fabric.topology.nodes[node].name;
             messages.line(format!(
-                "{name} has ended unexpectedly: its log is in {}",
+                "the process {process} has ended, its log is in {}; `start {name}` starts {name} again",
                 folder.display()
             ));
-            return Ok(NO);
         }
         match lines.recv_timeout(Duration::from_millis(100)) {
             Ok(line) => match commands::run(&mut fabric, &line) {
@@ -179,30 +183,60 @@ impl Fabric {
 
     /// Whether each node that lives has a route to all others that do.
     pub fn is_converged(&self) -> bool {
-        let alive: Vec<usize> = (0..self.topology.nodes.len())
-            .filter(|node| self.children.is_alive(*node))
-            .collect();
-        let routes = |node: &usize| self.status(*node)?.get("routes")?.as_u64();
-        alive.iter().all(|node| routes(node) == Some(alive.len() as u64 - 1))
+        let alive = self.alive().count() as u64;
+        self.alive().all(|node| self.routes(node) == Some(alive - 1))
     }
 
     /// Waits until the fabric has converged; the time since its start.
     ///
     /// # Errors
     /// It has not in this time.
-    pub fn wait_until_converged(&self, longest: Duration) -> Result<Duration> {
+    pub fn wait_until_converged(&mut self, longest: Duration) -> Result<Duration> {
+        let never = AtomicBool::new(false);
+        let time = self.wait(longest, &never)?;
+        time.context("the fabric was not waited for")
+    }
+
+    /// The same; `None` if it is to stop before.
+    fn wait(&mut self, longest: Duration, stop: &AtomicBool) -> Result<Option<Duration>> {
         let end = Instant::now() + longest;
         while !self.is_converged() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if let Some((_, process)) = self.children.ended() {
+                anyhow::bail!(
+                    "the process {process} has ended: its log is {}",
+                    self.folder.join(format!("{process}.log")).display()
+                );
+            }
             if Instant::now() >= end {
                 anyhow::bail!(
-                    "the fabric has not converged after {} s: its logs are in {}",
+                    "after {} s there are nodes without a route to all others: {}; logs are in {}",
                     longest.as_secs(),
+                    self.without_routes().join(", "),
                     self.folder.display()
                 );
             }
             std::thread::sleep(LOOK);
         }
-        Ok(self.started.elapsed())
+        Ok(Some(self.started.elapsed()))
+    }
+
+    /// The names of living nodes that do not have routes to all others.
+    fn without_routes(&self) -> Vec<&str> {
+        let alive: Vec<usize> = self.alive().collect();
+        let is_lacking = |node: &&usize| self.routes(**node) != Some(alive.len() as u64 - 1);
+        let lacking = alive.iter().filter(is_lacking);
+        lacking.map(|node| self.topology.nodes[*node].name.as_str()).collect()
+    }
+
+    fn alive(&self) -> impl Iterator<Item = usize> {
+        (0..self.topology.nodes.len()).filter(|node| self.children.is_alive(*node))
+    }
+
+    fn routes(&self, node: usize) -> Option<u64> {
+        self.status(node)?.get("routes")?.as_u64()
     }
 
     /// The link between two nodes.
@@ -238,6 +272,13 @@ impl Fabric {
     /// Kills a node, as `kill -9` does: its switch and its IPC process.
     pub fn kill(&mut self, node: usize) {
         self.children.kill(node);
+        // Frames to it are lost.
+        for (link, wire) in self.topology.links.iter().zip(&self.wires) {
+            link.iter()
+                .enumerate()
+                .filter(|(_, end)| end.node == node)
+                .for_each(|(end, _)| wire.disconnect(end));
+        }
     }
 
     /// Starts a node that was killed.

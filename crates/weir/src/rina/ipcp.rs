@@ -39,11 +39,12 @@ const METRICS: Duration = Duration::from_secs(1);
 
 /// Runs until a signal comes.
 pub fn ipcp(arguments: &IpcpArguments, messages: &Messages) -> Result<u8> {
+    // Before the signals are taken: it may be a pipe that nothing writes.
+    let file = File::read(&arguments.config)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
     }
-    let file = File::read(&arguments.config)?;
     let log = Log::new(arguments.json, messages.clone(), &file.ipcp.name);
     let mut running = Running::start(file, log, messages)?;
     messages.line(format!(
@@ -95,8 +96,13 @@ impl Running {
         let random = std::fs::File::open("/dev/urandom").context("/dev/urandom")?;
         let mut config = file.ipcp;
         let state = file.state.as_deref().map(StateFile::open).transpose()?;
+        config.check()?;
         if let Some(address) = state.as_ref().and_then(StateFile::address) {
             config.address = address;
+            let path = file.state.as_deref().unwrap_or(Path::new("state"));
+            config
+                .check()
+                .with_context(|| format!("{}: its address does not fit the configuration", path.display()))?;
         }
         let below = match (&file.switch, config.role) {
             (Some(switch), Role::Router) => {

@@ -15,6 +15,8 @@ const ALLOCATION: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(3600);
 /// How long the sender waits for the result of a flow that loses SDUs.
 const RESULT: Duration = Duration::from_secs(30);
+/// Bytes of the shortest SDU with a number.
+const NUMBERED: usize = 9;
 /// The first byte of the last SDU, of which a flow that loses SDUs gets several.
 const END: u8 = 1;
 const DATA: u8 = 0;
@@ -82,7 +84,7 @@ pub fn receive(flow: &Flow) -> Result<Received, HostError> {
             flow.write_sdu(&text)?;
             return Ok(received);
         }
-        // Short SDUs have no number: they are in order if they are what is expected.
+        // SDUs below 9 bytes have no number: those of a reliable flow are the next ones.
         let number = sdu
             .get(1..9)
             .and_then(|bytes| bytes.try_into().ok())
@@ -161,6 +163,11 @@ pub fn measure(
 }
 
 fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
+    ensure!(
+        arguments.size.least() >= NUMBERED || !arguments.unreliable,
+        "--size: expected at least {NUMBERED} bytes with --unreliable, for a number in each SDU, found {}",
+        arguments.size.least()
+    );
     let most = ipcp.max_sdu();
     ensure!(
         arguments.size.most() <= most,

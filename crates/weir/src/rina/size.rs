@@ -19,6 +19,11 @@ impl Sizes {
         self.least + (number % count) as usize
     }
 
+    /// The smallest size.
+    pub fn least(self) -> usize {
+        self.least
+    }
+
     /// The largest size.
     pub fn most(self) -> usize {
         self.most
@@ -29,10 +34,11 @@ impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("expected a number of bytes or a range such as 1-1400, at most {MOST}, found `{text}`");
+        let wrong =
+            || format!("expected a number of bytes or a range such as 1-1400, from 1 to {MOST}, found `{text}`");
         let (least, most) = text.split_once('-').unwrap_or((text, text));
         let (least, most): (usize, usize) = least.parse().ok().zip(most.parse().ok()).ok_or_else(wrong)?;
-        let is_good = least <= most && most <= MOST;
+        let is_good = (1..=most).contains(&least) && most <= MOST;
         is_good.then_some(Sizes { least, most }).ok_or_else(wrong)
     }
 }
@@ -46,7 +52,7 @@ mod tests {
         let sizes: Sizes = "3-5".parse().unwrap();
         assert_eq!([0, 1, 2, 3].map(|n| sizes.of(n)), [3, 4, 5, 3]);
         assert_eq!("7".parse::<Sizes>().unwrap().of(9), 7);
-        for wrong in ["", "5-3", "a", "1-", "1-9999999"] {
+        for wrong in ["", "0", "5-3", "a", "1-", "1-9999999"] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
     }

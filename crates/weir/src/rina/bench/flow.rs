@@ -73,7 +73,7 @@ pub fn compare(plan: Plan, folder: &Path) -> Result<Compared> {
     let far = topology.add_socket("udp-receiver", "r3")?;
     let entries = (0..ROUTERS).map(|router| Ok((router, ipv4_entries(&topology, router, far)?)));
     let entries: BTreeMap<usize, String> = entries.collect::<Result<_>>()?;
-    let fabric = Fabric::start_with(topology, folder, entries)?;
+    let mut fabric = Fabric::start_with(topology, folder, entries)?;
     fabric.wait_until_converged(PATIENCE)?;
     fabric.wire("r1", "r2")?.set_loss(plan.loss);
     fabric.wire("r2", "r3")?.set_reordering(plan.reordering);

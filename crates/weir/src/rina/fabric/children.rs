@@ -130,11 +130,14 @@ impl Children {
         self.running.contains_key(&node)
     }
 
-    /// The name of a process that has ended by itself.
-    pub fn ended(&mut self) -> Option<String> {
-        let all = self.running.values_mut().flatten();
-        all.filter_map(|(name, child)| child.try_wait().ok().flatten().map(|_| name.clone()))
-            .next()
+    /// A process that has ended by itself: its node and its name.
+    pub fn ended(&mut self) -> Option<(usize, String)> {
+        let all = self.running.iter_mut();
+        let mut all = all.flat_map(|(node, children)| children.iter_mut().map(|child| (*node, child)));
+        all.find_map(|(node, (name, child))| {
+            let has_ended = child.try_wait().ok().flatten().is_some();
+            has_ended.then(|| (node, name.clone()))
+        })
     }
 
     /// Kills a node.

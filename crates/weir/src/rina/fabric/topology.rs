@@ -177,6 +177,7 @@ impl Topology {
         }
         for (at, node) in self.nodes.iter().enumerate() {
             let ports = self.ports(at).len();
+            ensure!(ports > 0, "{}: expected at least one link, found none", node.name);
             ensure!(
                 ports <= MAX_PORTS,
                 "{}: expected at most {MAX_PORTS} links, found {ports}",
@@ -301,7 +302,9 @@ mod tests {
         assert!(error("spines = 2").contains("unknown field `spines`"));
         assert!(error("routers = [\"a\", \"a\"]\nlinks = [[\"a\", \"b\"]]").contains("no router or host `b`"));
         assert!(error("routers = [\"a\", \"a\"]").contains("not unique"));
-        assert!(error("routers = [\"a\", \"b\"]").contains("b is not connected to a"));
+        let apart = "routers = [\"a\", \"b\", \"c\", \"d\"]\nlinks = [[\"a\", \"b\"], [\"c\", \"d\"]]";
+        assert!(error(apart).contains("c is not connected to a"));
+        assert!(error("routers = [\"a\"]").contains("a: expected at least one link"));
         assert!(error("routers = [\"a/b\"]").contains("expected a name"));
         assert!(error("routers = [\"a\"]\nlinks = [[\"a\", \"a\"]]").contains("a link to itself"));
         let twice = "routers = [\"a\"]\nhosts = [\"h\"]\nlinks = [[\"h\", \"a\"], [\"h\", \"a\"]]";

@@ -78,6 +78,11 @@ impl Wire {
         *self.ends[end].write().unwrap_or_else(PoisonError::into_inner) = Some(address);
     }
 
+    /// Nothing is at an end any more: frames to it are lost.
+    pub fn disconnect(&self, end: usize) {
+        *self.ends[end].write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Cuts or mends the link.
     pub fn set_cut(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Relaxed);

@@ -25,6 +25,8 @@ struct Flow {
     credit: u32,
     /// Why it has ended: for the application, once all SDUs are read.
     closed: Option<String>,
+    /// The application has deallocated it, or is gone: what waits is still sent.
+    is_deallocated: bool,
 }
 
 /// The applications.
@@ -76,6 +78,7 @@ impl Flow {
             taken: 0,
             credit: WINDOW,
             closed: None,
+            is_deallocated: false,
         }
     }
 }
@@ -170,9 +173,7 @@ impl Applications {
             Request::Deallocate { flow } => {
                 let flow = FlowId(flow.0);
                 if self.is_owner(from, flow) {
-                    self.flush(process, flow, now);
-                    self.flows.remove(&flow);
-                    process.deallocate(flow, now);
+                    self.deallocate(process, flow, now);
                 }
             }
             Request::Credit { flow, sdus } => {
@@ -192,7 +193,19 @@ impl Applications {
     fn is_owner(&self, application: ApplicationId, flow: FlowId) -> bool {
         self.flows
             .get(&flow)
-            .is_some_and(|known| known.application == application)
+            .is_some_and(|known| known.application == application && !known.is_deallocated)
+    }
+
+    /// Deallocates a flow once the connection has taken all that waits.
+    fn deallocate(&mut self, process: &mut IpcProcess, flow: FlowId, now: Time) {
+        if let Some(known) = self.flows.get_mut(&flow) {
+            known.is_deallocated = true;
+        }
+        self.flush(process, flow, now);
+        if self.flows.get(&flow).is_some_and(|known| known.waiting.is_empty()) {
+            self.flows.remove(&flow);
+            process.deallocate(flow, now);
+        }
     }
 
     fn send(
@@ -204,7 +217,8 @@ impl Applications {
         now: Time,
     ) {
         // An SDU may cross the message that the flow has ended.
-        let Some(known) = self.flows.get_mut(&flow).filter(|known| known.application == from) else {
+        let is_owner = |known: &&mut Flow| known.application == from && !known.is_deallocated;
+        let Some(known) = self.flows.get_mut(&flow).filter(is_owner) else {
             return;
         };
         if known.waiting.len() >= WINDOW as usize {
@@ -261,11 +275,7 @@ impl Applications {
             .filter(|(_, flow)| flow.application == application)
             .map(|(id, _)| *id)
             .collect();
-        for flow in flows {
-            self.flush(process, flow, now);
-            self.flows.remove(&flow);
-            process.deallocate(flow, now);
-        }
+        flows.into_iter().for_each(|flow| self.deallocate(process, flow, now));
     }
 
     /// Notes news of a flow, for [`Applications::serve`].
@@ -315,6 +325,9 @@ impl Applications {
             return;
         };
         let application = known.application;
+        if known.is_deallocated {
+            return self.serve_deallocated(process, flow, &event, now);
+        }
         match event {
             FlowEvent::Allocated => {
                 if let Some(call) = known.call.take() {
@@ -339,6 +352,19 @@ impl Applications {
                 self.read(process, server, flow, now);
             }
             FlowEvent::Requested { .. } => {}
+        }
+    }
+
+    /// News of a flow that no application has any more.
+    fn serve_deallocated(&mut self, process: &mut IpcProcess, flow: FlowId, event: &FlowEvent, now: Time) {
+        match event {
+            FlowEvent::Writable => self.deallocate(process, flow, now),
+            FlowEvent::Refused(_) => drop(self.flows.remove(&flow)),
+            FlowEvent::Closed(_) => {
+                self.flows.remove(&flow);
+                process.deallocate(flow, now);
+            }
+            FlowEvent::Requested { .. } | FlowEvent::Allocated | FlowEvent::Readable => {}
         }
     }
 

@@ -6,7 +6,7 @@ use weir_rina::Time;
 
 /// The commands, for messages.
 pub const COMMANDS: &str =
-    "status, neighbours, members, routes, link-states, directory, flows, counters, port-up N, port-down N";
+    "status, neighbours, members, routes, link-states, directory, flows, counters, enrol N, port-up N, port-down N";
 
 /// Does a command; its answer.
 ///
