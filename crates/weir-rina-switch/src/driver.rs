@@ -16,8 +16,8 @@ use weir_client::{Batch, Client, Code, Error, Options, Overflow, PacketIn, Stand
 /// Packets between the threads, in each direction.
 const QUEUE: usize = 4096;
 
-/// How long a switch keeps the routes of before a restart of its control plane, unless that knows as
-/// many again.
+/// How long a switch keeps the routes of before a restart of its control plane, unless that knows
+/// as many again.
 const GRACE: Duration = Duration::from_secs(5);
 /// The time between two attempts to connect or to write.
 const RETRY: Duration = Duration::from_millis(500);
