@@ -209,6 +209,28 @@ fn entries_of_others_are_removed() {
     assert_eq!(written(&driver), (1, true));
 }
 
+#[test]
+fn a_switch_keeps_its_routes_while_the_control_plane_restarts() {
+    let router = Router::start();
+    let routes = forwarding(&[(5, &[3]), (6, &[2])]);
+    let (driver, wake) = drive(&router);
+    driver.set(routes.clone());
+    while written(&driver).0 == 0 {}
+    drop((driver, wake));
+    let (driver, _wake) = drive(&router);
+    // It knows one destination, then both again.
+    driver.set(forwarding(&[(6, &[2])]));
+    std::thread::sleep(Duration::from_secs(1));
+    let data = frame(5, 1, Kind::Data);
+    router.send(1, &data);
+    assert_eq!(router.receive(3), over_link(&data, mac(3), mac(0x13)));
+    driver.set(routes);
+    assert_eq!(written(&driver), (0, true), "nothing differs");
+    // From here on it follows its control plane.
+    driver.set(forwarding(&[(6, &[2])]));
+    assert_eq!(written(&driver), (1, false));
+}
+
 /// A fabric of two routers in a line, with a host at each end; it ends when this is dropped.
 struct Fabric {
     child: std::process::Child,
