@@ -151,7 +151,11 @@ mod json {
             for digit in 0..4 {
                 let index = bits >> (18 - 6 * digit) & 63;
                 let is_there = digit <= part.len();
-                text.push(if is_there { char::from(DIGITS[index as usize]) } else { '=' });
+                text.push(if is_there {
+                    char::from(DIGITS[index as usize])
+                } else {
+                    '='
+                });
             }
         }
         text
@@ -163,7 +167,13 @@ mod json {
 
         #[test]
         fn bytes_are_written_in_base64() {
-            for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            for (bytes, text) in [
+                ("", ""),
+                ("f", "Zg=="),
+                ("fo", "Zm8="),
+                ("foo", "Zm9v"),
+                ("foob", "Zm9vYg=="),
+            ] {
                 assert_eq!(base64(bytes.as_bytes()), text);
             }
         }

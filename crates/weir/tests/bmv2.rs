@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 use tonic::Code;
+use tonic::transport::Endpoint;
 use weir_proto::p4::config::v1::P4Info;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::p4_runtime_client::P4RuntimeClient;
@@ -199,7 +200,8 @@ async fn a_switch_without_a_program_takes_one_from_a_controller() {
             .contains("Error: no forwarding pipeline config")
     );
     let address = format!("http://{}", switch.address("P4Runtime"));
-    let mut client = P4RuntimeClient::connect(address).await.unwrap();
+    let channel = Endpoint::from_shared(address).unwrap().connect().await.unwrap();
+    let mut client = P4RuntimeClient::new(channel);
     let election = Some(pb::Uint128 { high: 0, low: 1 });
     let (hello, stream) = tokio::sync::mpsc::channel(1);
     let arbitration = pb::MasterArbitrationUpdate {
