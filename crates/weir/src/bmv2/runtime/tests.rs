@@ -143,7 +143,6 @@ fn of_priorities_the_smaller_wins_and_values_must_fit() {
 #[test]
 fn members_and_groups_of_a_selector_forward() {
     let mut bench = Bench::new();
-    bench.run("table_set_default lpm forward 0 1");
     assert_eq!(
         bench.run("act_prof_create_member paths to 3"),
         "Member has been created with handle 0\n"
