@@ -66,8 +66,7 @@ pub fn to_text<M: Text>(message: &M) -> String {
 pub fn to_json<M: Text>(message: &M) -> String {
     let dynamic = DynamicMessage::decode(descriptor::<M>(), message.encode_to_vec().as_slice());
     let dynamic = dynamic.expect("a message and its descriptor come from one file");
-    let text = serde_json::to_string_pretty(&dynamic);
-    text.expect("strings, numbers, lists and maps with names as keys have a JSON form") + "\n"
+    format!("{:#}\n", json::message(&dynamic))
 }
 
 /// Reads the text form.
@@ -82,6 +81,103 @@ pub fn from_text<M: Text>(text: &str) -> Result<M, TextError> {
     };
     let dynamic = DynamicMessage::parse_text_format(descriptor::<M>(), text).map_err(|e| error(e.to_string()))?;
     M::decode(dynamic.encode_to_vec().as_slice()).map_err(|e| error(e.to_string()))
+}
+
+/// The JSON of messages whose type is known only at run time: names in camel case, integers of 64
+/// bits as strings, bytes in base64, enumerators by name. prost-reflect has it, too, with a library
+/// whose operators make those of big integers ambiguous in crates that use both.
+mod json {
+    use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, ReflectMessage, Value};
+    use serde_json::Value as Json;
+
+    pub(super) fn message(message: &DynamicMessage) -> Json {
+        let mut fields: Vec<_> = message.fields().collect();
+        let order = message.descriptor();
+        let place = |f: &FieldDescriptor| order.fields().position(|g| g.number() == f.number());
+        fields.sort_by_key(|(field, _)| place(field));
+        let fields = fields.into_iter();
+        Json::Object(
+            fields
+                .map(|(field, value)| (field.json_name().to_owned(), json(&field, value)))
+                .collect(),
+        )
+    }
+
+    fn json(field: &FieldDescriptor, value: &Value) -> Json {
+        match value {
+            Value::Bool(value) => (*value).into(),
+            Value::I32(value) => (*value).into(),
+            Value::U32(value) => (*value).into(),
+            Value::I64(value) => value.to_string().into(),
+            Value::U64(value) => value.to_string().into(),
+            Value::F32(value) => (*value).into(),
+            Value::F64(value) => (*value).into(),
+            Value::String(value) => value.as_str().into(),
+            Value::Bytes(value) => base64(value).into(),
+            Value::EnumNumber(number) => {
+                let name = match field.kind() {
+                    Kind::Enum(kind) => kind.get_value(*number).map(|v| v.name().to_owned()),
+                    _ => None,
+                };
+                name.map_or_else(|| (*number).into(), Json::from)
+            }
+            Value::Message(value) => message(value),
+            Value::List(items) => items.iter().map(|item| json(field, item)).collect(),
+            Value::Map(entries) => {
+                let mut sorted: Vec<_> = entries.iter().collect();
+                sorted.sort_by(|a, b| a.0.cmp(b.0));
+                let value_of = match field.kind() {
+                    Kind::Message(entry) => entry.map_entry_value_field(),
+                    _ => field.clone(),
+                };
+                let pairs = sorted.into_iter().map(|(key, value)| {
+                    let key = match Value::from(key.clone()) {
+                        Value::String(text) => text,
+                        number => number.to_string(),
+                    };
+                    (key, json(&value_of, value))
+                });
+                Json::Object(pairs.collect())
+            }
+        }
+    }
+
+    fn base64(bytes: &[u8]) -> String {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::new();
+        for part in bytes.chunks(3) {
+            let at = |i: usize| part.get(i).map_or(0, |byte| u32::from(*byte));
+            let bits = at(0) << 16 | at(1) << 8 | at(2);
+            for digit in 0..4 {
+                let index = bits >> (18 - 6 * digit) & 63;
+                let is_there = digit <= part.len();
+                text.push(if is_there {
+                    char::from(DIGITS[index as usize])
+                } else {
+                    '='
+                });
+            }
+        }
+        text
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn bytes_are_written_in_base64() {
+            for (bytes, text) in [
+                ("", ""),
+                ("f", "Zg=="),
+                ("fo", "Zm8="),
+                ("foo", "Zm9v"),
+                ("foob", "Zm9vYg=="),
+            ] {
+                assert_eq!(base64(bytes.as_bytes()), text);
+            }
+        }
+    }
 }
 
 /// Writes messages whose type is known only at run time. Unlike prost-reflect's printer it repeats

@@ -21,7 +21,7 @@ control Drop(inout headers hdr, inout metadata meta, inout standard_metadata_t s
     }
 }
 
-control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control NoEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     apply {}
 }
 
@@ -29,4 +29,4 @@ control Emit(packet_out packet, in headers hdr) {
     apply {}
 }
 
-V1Switch(Parse(), Nothing(), Drop(), Egress(), Nothing(), Emit()) main;
+V1Switch(Parse(), Nothing(), Drop(), NoEgress(), Nothing(), Emit()) main;

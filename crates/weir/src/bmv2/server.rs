@@ -45,7 +45,7 @@ pub struct Front {
 )]
 struct Options {
     /// The JSON of weir's p4c-bm2-ss, a P4 source, or a program that `weir build` saved
-    #[arg(value_name = "PROGRAM", required_unless_present_any = ["no_p4", "version", "json_version"])]
+    #[arg(value_name = "PROGRAM")]
     program: Option<PathBuf>,
     /// Start without a program; a control plane sets one
     #[arg(long)]
@@ -246,6 +246,9 @@ fn claim_program(options: &mut Options) -> Result<()> {
     }
     if options.no_p4 && options.program.is_some() {
         bail!("--no-p4 starts without a program: leave out one of the two");
+    }
+    if options.program.is_none() && !options.no_p4 {
+        bail!("no program is given: name the JSON of weir's p4c-bm2-ss, or say --no-p4");
     }
     Ok(())
 }

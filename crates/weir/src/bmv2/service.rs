@@ -31,7 +31,7 @@ pub struct Greeting {
     pub program: Option<String>,
 }
 
-/// What a client wants.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -46,7 +46,7 @@ pub enum Request {
     Names,
 }
 
-/// The answer.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {

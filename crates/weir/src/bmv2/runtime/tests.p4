@@ -33,7 +33,7 @@ control Verify(inout headers hdr, inout metadata meta) {
     apply {}
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     counter(4, CounterType.packets_and_bytes) totals;
     direct_counter(CounterType.packets_and_bytes) hits;
     meter(4, MeterType.packets) police;
@@ -90,7 +90,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
     apply {}
 }
 
@@ -104,4 +104,4 @@ control Emit(packet_out packet, in headers hdr) {
     }
 }
 
-V1Switch(Parse(), Verify(), Ingress(), Egress(), Compute(), Emit()) main;
+V1Switch(Parse(), Verify(), MyIngress(), MyEgress(), Compute(), Emit()) main;

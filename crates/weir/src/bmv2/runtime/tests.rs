@@ -63,12 +63,12 @@ impl Bench {
 #[test]
 fn entries_are_added_changed_shown_and_deleted_by_handles_from_zero() {
     let mut bench = Bench::new();
-    let added = bench.run("table_add Ingress.lpm forward 10.0.1.0/24 => 08:00:00:00:01:11 3");
+    let added = bench.run("table_add MyIngress.lpm forward 10.0.1.0/24 => 08:00:00:00:01:11 3");
     assert!(added.contains("Entry has been added with handle 0\n"), "{added}");
     assert!(added.contains("LPM-0a:00:01:00/24"), "{added}");
     assert!(
         bench
-            .run("table_add lpm Ingress.forward 0x0a000200/24 => 1 4")
+            .run("table_add lpm MyIngress.forward 0x0a000200/24 => 1 4")
             .contains("handle 1")
     );
     assert_eq!(bench.port_of([0, 0, 10, 0, 1, 7]), Some(3));
@@ -82,7 +82,7 @@ fn entries_are_added_changed_shown_and_deleted_by_handles_from_zero() {
         "{entry}"
     );
     assert!(
-        entry.contains("Action entry: Ingress.forward - 080000000111, 0005\n"),
+        entry.contains("Action entry: MyIngress.forward - 080000000111, 0005\n"),
         "{entry}"
     );
     assert!(entry.contains("timeout is 1500ms"), "{entry}");
@@ -143,7 +143,6 @@ fn of_priorities_the_smaller_wins_and_values_must_fit() {
 #[test]
 fn members_and_groups_of_a_selector_forward() {
     let mut bench = Bench::new();
-    bench.run("table_set_default lpm forward 0 1");
     assert_eq!(
         bench.run("act_prof_create_member paths to 3"),
         "Member has been created with handle 0\n"
@@ -169,7 +168,7 @@ fn members_and_groups_of_a_selector_forward() {
     assert_eq!(bench.port_of([0, 0, 0, 0, 0, 5]), Some(9));
     let dump = bench.run("act_prof_dump paths");
     assert!(
-        dump.contains("Dumping member 0\nAction entry: Ingress.to - 0009\n"),
+        dump.contains("Dumping member 0\nAction entry: MyIngress.to - 0009\n"),
         "{dump}"
     );
     assert!(dump.contains("Dumping group 0\nMembers: [1]\n"), "{dump}");
@@ -198,8 +197,8 @@ fn counters_meters_and_registers_are_read_and_written() {
     assert_eq!(bench.run("counter_read totals 0"), "totals[0]= (60 bytes, 1 packets)\n");
     bench.run("counter_write totals 1 5 700");
     assert_eq!(
-        bench.run("counter_read Ingress.totals 1"),
-        "Ingress.totals[1]= (700 bytes, 5 packets)\n"
+        bench.run("counter_read MyIngress.totals 1"),
+        "MyIngress.totals[1]= (700 bytes, 5 packets)\n"
     );
     bench.run("counter_reset totals");
     assert_eq!(bench.run("counter_read totals 1"), "totals[1]= (0 bytes, 0 packets)\n");
@@ -335,9 +334,9 @@ fn long_outputs_come_in_parts() {
 fn names_are_those_of_the_program() {
     let bench = Bench::new();
     let names = Names::of(&bench.switch);
-    assert_eq!(names.tables["Ingress.lpm"], ["Ingress.forward", "Ingress.drop"]);
-    assert_eq!(names.profiles.keys().collect::<Vec<_>>(), ["Ingress.paths"]);
-    assert_eq!(names.counters, ["Ingress.totals", "Ingress.hits"]);
+    assert_eq!(names.tables["MyIngress.lpm"], ["MyIngress.forward", "MyIngress.drop"]);
+    assert_eq!(names.profiles.keys().collect::<Vec<_>>(), ["MyIngress.paths"]);
+    assert_eq!(names.counters, ["MyIngress.totals", "MyIngress.hits"]);
     assert_eq!((names.meters.len(), names.registers.len(), names.sets.len()), (1, 1, 1));
 }
 
