@@ -96,6 +96,16 @@ const FILES: &[(&str, &[u8])] = &[(
     include_bytes!("../../../p4/programs/anomaly_filter/anomaly_filter.onnx"),
 )];
 
+/// Name and content of everything that bundled programs are made of.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "a lab writes them"))]
+pub fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
+    let texts = PROGRAMS
+        .iter()
+        .chain(INCLUDED)
+        .map(|(name, text)| (*name, text.as_bytes()));
+    texts.chain(FILES.iter().copied())
+}
+
 /// The files that bundled programs name.
 #[derive(Debug, Clone, Copy)]
 pub struct BundledFiles;

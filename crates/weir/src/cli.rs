@@ -51,6 +51,8 @@ enum Command {
     Int(crate::int::Int),
     /// Run routers, hosts and fabrics of RINA: enrolment, routing, flows between applications
     Rina(crate::rina::Rina),
+    /// Run a network of hosts and switches on this machine: a laboratory with a prompt
+    Lab(crate::lab::Lab),
     /// Control a P4Runtime or BF Runtime target: tables, entries, counters, digests
     Ctl(crate::ctl::Ctl),
     /// Print what makes a shell complete weir's command lines
@@ -74,6 +76,7 @@ impl Command {
             Command::Demo(_)
             | Command::Int(_)
             | Command::Rina(_)
+            | Command::Lab(_)
             | Command::Ctl(_)
             | Command::Completion(_)
             | Command::Man(_) => {
@@ -368,6 +371,7 @@ A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
 Signals: INT and TERM stop it, with statistics; HUP compiles the program and
 its entries anew and goes on with them, or with the old ones where the new ones
 are not right; with a control plane, which gives the program, HUP stops it.
+USR1 begins to write the trace of every packet to stderr, and ends it again.
 docs/run.md tells the rest.";
 
 #[derive(Args, Clone)]
@@ -469,6 +473,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether packets are traced from the start.
+    #[must_use]
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some() || self.trace_port.is_some()
+    }
+
     /// Whether any control plane is served.
     #[must_use]
     pub fn is_served(&self) -> bool {
@@ -645,6 +655,7 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Latency(arguments) => crate::latency::latency(arguments, &messages),
         Command::Int(arguments) => crate::int::int(arguments, &messages),
         Command::Rina(arguments) => crate::rina::rina(arguments, &messages),
+        Command::Lab(arguments) => crate::lab::lab(&arguments, &messages),
         Command::Ctl(arguments) => crate::ctl::ctl(&arguments),
         Command::Completion(arguments) => crate::shell::completion(&arguments),
         Command::Man(arguments) => crate::shell::man(&arguments),

@@ -140,7 +140,8 @@ pub enum Command {
     },
     /// Write all state to stdout as JSON lines
     Dump,
-    /// Write entries from a file: JSON lines, .csv (with --table) or .entries
+    /// Write entries from a file: JSON lines, .csv (with --table), .entries, or a runtime file of
+    /// the P4 tutorials (.json)
     Load {
         /// The file; - for stdin
         file: PathBuf,

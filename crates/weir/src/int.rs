@@ -12,6 +12,7 @@ pub mod table;
 mod wireshark;
 
 pub use arguments::Int;
+pub use demo::Random;
 
 use crate::output::Messages;
 use anyhow::Result;

@@ -26,6 +26,8 @@ mod supervisor;
 mod watch;
 mod worker;
 
+pub use forward::{NOT_TRACING, TRACING};
+
 use crate::cli::Run;
 use crate::output::{Messages, OnLoss, Outlet};
 use anyhow::{Context, Result};

@@ -1,9 +1,10 @@
 //! Whole states.
 
 use super::{Command, How};
+use crate::entry_files::RuntimeFile;
 use anyhow::{Context, Result};
 use std::fs::File;
-use std::io::{BufReader, IsTerminal, Read, Write};
+use std::io::{BufRead, BufReader, Cursor, IsTerminal, Read, Write};
 use std::time::Instant;
 use weir_client::bulk::{CsvEntries, JsonEntries, Lines, LoadError, LoadOptions, entry_to_json};
 use weir_client::{Client, Entry, Error, Operation};
@@ -30,6 +31,15 @@ pub async fn dump(client: &Client) -> Result<u8> {
     Ok(0)
 }
 
+/// Whether the first line of a file is an entry by itself. A runtime file of the P4 tutorials is
+/// one object, mostly of many lines.
+fn is_json_lines(reader: &mut impl BufRead) -> Result<bool> {
+    let begin = reader.fill_buf()?;
+    let line = begin.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let object: Option<serde_json::Value> = serde_json::from_slice(line).ok();
+    Ok(object.is_some_and(|object| object.get("table").is_some()))
+}
+
 /// Writes the entries of a file.
 pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u8> {
     let Command::Load {
@@ -49,12 +59,17 @@ pub async fn load(client: &Client, command: &Command, is_json: bool) -> Result<u
     } else {
         Box::new(File::open(file).with_context(|| format!("cannot read {name}"))?)
     };
-    let reader = BufReader::with_capacity(1 << 20, reader);
+    let mut reader = BufReader::with_capacity(1 << 20, reader);
     let schema = client.schema();
     let entries: Box<dyn Iterator<Item = Result<Entry, Error>>> = if let Some(table) = table {
         Box::new(CsvEntries::new(&client.table(table)?, action.as_deref(), reader).with_context(|| name.clone())?)
     } else if name.ends_with(".csv") {
         anyhow::bail!("{name}: --table says which table the entries of a .csv are for");
+    } else if name.ends_with(".json") && !is_json_lines(&mut reader)? {
+        let text = std::io::read_to_string(reader).with_context(|| name.clone())?;
+        let file = RuntimeFile::parse(&text).with_context(|| name.clone())?;
+        let entries = file.entries(&*schema).with_context(|| name.clone())?;
+        Box::new(Lines::new(&schema, Cursor::new(entries.text.into_owned())))
     } else if name.ends_with(".entries") {
         Box::new(Lines::new(&schema, reader))
     } else {

@@ -41,6 +41,8 @@ pub enum Order {
         /// Whoever waits for it.
         ticket: Option<Arc<Ticket>>,
     },
+    /// Show packets on their way from now on, or no longer.
+    Trace(bool),
     /// Deal with what has been received, send a report and end, together with all workers.
     Stop,
     /// Fail as somebody has failed who had the switch while the worker slept.

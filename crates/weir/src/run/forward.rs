@@ -20,15 +20,28 @@ use weir_switch::{Frame, Output, Switch, TAILROOM, VECTOR, Verdict};
 /// Packets that are generated at a time, so that others have their turn.
 const GENERATED: usize = 256;
 
+/// What a worker says when the signal USR1 has switched traces on, and off.
+pub const TRACING: &str = "tracing begins";
+pub const NOT_TRACING: &str = "tracing ends";
+
 /// Which packets are shown on their way.
 #[derive(Debug, Clone)]
 pub struct Sampling {
+    /// Whether any are.
+    pub is_on: bool,
     /// Every so many.
     pub every: u64,
     /// Only those of this port.
     pub port: Option<u32>,
     /// Source lines of the program that runs.
     pub lines: Lines,
+}
+
+impl Sampling {
+    /// Whether the packet of this number, which came in at a port, is shown.
+    fn includes(&self, number: u64, port: u32) -> bool {
+        self.is_on && number.is_multiple_of(self.every) && self.port.is_none_or(|only| only == port)
+    }
 }
 
 /// Where what is not forwarded goes.
@@ -56,7 +69,7 @@ pub struct Forwarder {
     /// Frames are prepared for this much room in front.
     headroom: usize,
     started: Instant,
-    sampling: Option<Sampling>,
+    sampling: Sampling,
     seen: u64,
     /// What was counted by switches before this one.
     before: Snapshot,
@@ -83,7 +96,7 @@ impl Forwarder {
         outboxes: Vec<Option<Outbox>>,
         (routes, mut pressure): (Routes, Pressure),
         started: Instant,
-        sampling: Option<Sampling>,
+        sampling: Sampling,
         upward: Upward,
     ) -> Self {
         pressure.change(&switch);
@@ -122,6 +135,12 @@ impl Forwarder {
         self.switch.limit_generation(GENERATED);
     }
 
+    /// Shows packets on their way from now on, or no longer.
+    pub fn set_tracing(&mut self, is_on: bool) {
+        self.sampling.is_on = is_on;
+        self.messages.line(if is_on { TRACING } else { NOT_TRACING });
+    }
+
     /// Generates no packets until the program changes.
     pub fn stop_generating(&mut self) {
         self.switch.limit_generation(0);
@@ -135,9 +154,7 @@ impl Forwarder {
     /// Goes on with another program, of which traces show these lines. What the old one has counted
     /// of ports and drops stays counted.
     pub fn change(&mut self, switch: Box<Switch>, lines: Lines) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.lines = lines;
-        }
+        self.sampling.lines = lines;
         // Packets that wait for externs finish in the program that they began in.
         self.settle_externs();
         let old = std::mem::replace(&mut *self.switch, switch);
@@ -149,7 +166,7 @@ impl Forwarder {
 
     /// Runs up to [`VECTOR`] frames through the switch, each from its port, and empties the batch.
     pub fn process(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
-        if self.sampling.is_some() {
+        if self.sampling.is_on {
             return self.process_traced(frames, ports);
         }
         let now = self.now();
@@ -232,10 +249,9 @@ impl Forwarder {
     pub fn take(&mut self, port: u32, data: &[u8]) {
         let now = self.now();
         self.seen += 1;
-        let sampling = self.sampling.as_ref().filter(|s| self.seen.is_multiple_of(s.every));
-        if let Some(sampling) = sampling.filter(|s| s.port.is_none_or(|p| p == port)) {
+        if self.sampling.includes(self.seen, port) {
             let (out, tree) = self.switch.inject_traced(port, data, now);
-            let text = crate::trace::render(&tree, &sampling.lines, false);
+            let text = crate::trace::render(&tree, &self.sampling.lines, false);
             self.messages
                 .line(format!("packet {} at port {port}\n{}", self.seen, text.trim_end()));
             out.iter().for_each(|output| self.emit(output));

@@ -107,8 +107,7 @@ fn rate_of(text: &str) -> Option<PortRate> {
 
 /// What cannot be asked together.
 pub fn check(arguments: &Run, specs: &[PortSpec]) -> Result<()> {
-    let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
-    if is_traced && arguments.workers > 1 {
+    if arguments.is_traced() && arguments.workers > 1 {
         bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
     }
     if let Some(cpu) = arguments.cpu_port

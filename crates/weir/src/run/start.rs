@@ -168,13 +168,13 @@ pub fn start(
     Ok(control)
 }
 
-fn sampling(arguments: &Run, lines: Lines) -> Option<Sampling> {
-    let is_traced = arguments.trace.is_some() || arguments.trace_port.is_some();
-    is_traced.then(|| Sampling {
+fn sampling(arguments: &Run, lines: Lines) -> Sampling {
+    Sampling {
+        is_on: arguments.is_traced(),
         every: arguments.trace.unwrap_or(1),
         port: arguments.trace_port,
         lines,
-    })
+    }
 }
 
 /// Tells when its thread ends by a panic.

@@ -10,7 +10,7 @@ use super::watch::Watch;
 use crate::cli::{NO, Run};
 use crate::output::{Messages, Outlet};
 use anyhow::{Context, Result, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const PICTURE: Duration = Duration::from_secs(1);
 /// Has signals sent as events.
 pub fn listen(events: &Sender<Event>) -> Result<()> {
     let mut signals =
-        signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot listen for signals")?;
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).context("cannot listen for signals")?;
     let events = events.clone();
     let body = move || {
         for signal in signals.forever() {
@@ -98,6 +98,8 @@ pub struct Supervisor<'a> {
     /// Workers whose inputs have ended.
     ended: usize,
     is_stopping: bool,
+    /// Packets are shown on their way.
+    is_tracing: bool,
     /// Those that have come, of the workers that were asked.
     reports: Vec<Report>,
     /// Workers that were asked and have not answered.
@@ -129,6 +131,7 @@ impl<'a> Supervisor<'a> {
             reloads: 0,
             ended: 0,
             is_stopping: false,
+            is_tracing: arguments.is_traced(),
             reports: Vec::new(),
             outstanding: 0,
             watch,
@@ -162,6 +165,7 @@ impl<'a> Supervisor<'a> {
             match self.next_event(wake)? {
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Reload => self.reload(),
                 Some(Event::Signal(SIGHUP)) if self.outside.hangup == Hangup::Ignore => {}
+                Some(Event::Signal(SIGUSR1)) => self.toggle_trace(),
                 // `timeout` and shells send a signal to the process and to its group: it comes
                 // twice.
                 Some(Event::Signal(_)) if signalled.is_some_and(|at: Instant| at.elapsed() < SAME_SIGNAL) => {}
@@ -298,6 +302,17 @@ impl<'a> Supervisor<'a> {
             true => format!("{}\n", report.json(about)),
             false => format!("{}\n", report.text(about)),
         });
+    }
+
+    /// Has the worker show packets on their way, or no longer.
+    fn toggle_trace(&mut self) {
+        if self.control.workers() > 1 {
+            self.say("traces are of one worker, and this switch has several: not traced");
+        } else if !self.is_stopping {
+            self.is_tracing = !self.is_tracing;
+            let is_on = self.is_tracing;
+            self.control.tell_all(|_| Order::Trace(is_on));
+        }
     }
 
     /// Has the program and its entries compiled from their files.

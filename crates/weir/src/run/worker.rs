@@ -166,6 +166,7 @@ impl Worker {
                     self.change((switch, lines), spread, engine);
                     ticket.iter().for_each(|t| t.done());
                 }
+                Some(Order::Trace(is_on)) => self.forwarder.set_tracing(is_on),
                 Some(Order::Stop) => return false,
                 Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
                 None => {}

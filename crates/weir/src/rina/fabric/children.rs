@@ -6,10 +6,9 @@ use super::wire::Wire;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
 
 /// The port by which the switch and its control plane exchange packets (rina_router.p4).
@@ -54,7 +53,7 @@ impl Children {
         let config = self.folder.join(format!("{}.toml", node.name));
         weir_files::write(&config, self.config(topology, at, &devices).as_bytes())?;
         if node.role == Role::Router {
-            let mut command = Command::new(std::env::current_exe().context("this program")?);
+            let mut command = crate::children::weir()?;
             command.arg("run").arg(&self.program);
             for (port, device) in &devices {
                 command.arg("-i").arg(format!("{port}@{device}"));
@@ -63,7 +62,7 @@ impl Children {
             command.arg("--die-with-parent");
             children.push(self.spawn(&format!("{}.switch", node.name), command)?);
         }
-        let mut command = Command::new(std::env::current_exe().context("this program")?);
+        let mut command = crate::children::weir()?;
         command
             .args(["rina", "ipcp", "--json", "--die-with-parent", "--config"])
             .arg(&config);
@@ -73,18 +72,7 @@ impl Children {
     }
 
     fn spawn(&self, name: &str, mut command: Command) -> Result<(String, Child)> {
-        let log = self.folder.join(format!("{name}.log"));
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(&log)
-            .with_context(|| log.display().to_string())?;
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
+        let child = crate::children::spawn(&self.folder, name, &mut command)?;
         Ok((name.to_owned(), child))
     }
 
