@@ -212,8 +212,8 @@ mod tests {
     #[test]
     fn every_match_kind_of_a_runtime_file_is_loaded() {
         let text = r#"{ "target": "bmv2", "p4info": "a", "bmv2_json": "b", "table_entries": [
-            {"table": "I.by_mac", "match": {"h.e.dst": "00:00:00:00:01:11"}, "action_name": "I.next", "action_params": {"table": 1}},
-            {"table": "I.by_prefix", "match": {"h.p.address": ["10.0.1.0", 24]}, "action_name": "I.next", "action_params": {"table": 2}},
+            {"table": "I.by_mac", "match": {"h.e.dst": "00:00:00:00:01:11"}, "action_name": "I.next", "action_params": {"stage": 1}},
+            {"table": "I.by_prefix", "match": {"h.p.address": ["10.0.1.0", 24]}, "action_name": "I.next", "action_params": {"stage": 2}},
             {"table": "I.by_mask", "match": {"h.e.type": [4096, 61440]}, "priority": 5, "action_name": "I.to", "action_params": {"port": 3}},
             {"table": "I.by_mask", "match": {}, "priority": 1, "action_name": "I.to", "action_params": {"port": 4}},
             {"table": "I.by_range", "match": {"h.e.type": [8192, 8200]}, "priority": 1, "action_name": "I.to", "action_params": {"port": 5}},

@@ -26,6 +26,8 @@ mod shape;
 #[cfg(target_os = "linux")]
 mod switches;
 #[cfg(target_os = "linux")]
+mod terminal;
+#[cfg(target_os = "linux")]
 mod toml_file;
 #[cfg(target_os = "linux")]
 mod tools;
@@ -83,6 +85,15 @@ pub struct Lab {
     /// The outer process of this inner one
     #[arg(long, hide = true)]
     pub inside: Option<String>,
+}
+
+impl Lab {
+    /// Whether someone types the commands, and has the terminal.
+    #[cfg(target_os = "linux")]
+    fn is_interactive(&self) -> bool {
+        use std::io::IsTerminal;
+        self.run.is_none() && std::io::stdin().is_terminal()
+    }
 }
 
 /// Does what the command line says.

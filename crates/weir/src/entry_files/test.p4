@@ -17,7 +17,7 @@ struct headers_t {
 }
 
 struct metadata_t {
-    bit<8> table;
+    bit<8> stage;
 }
 
 parser P(packet_in packet, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
@@ -33,8 +33,8 @@ control V(inout headers_t h, inout metadata_t m) {
 }
 
 control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
-    action next(bit<8> table) {
-        m.table = table;
+    action next(bit<8> stage) {
+        m.stage = stage;
     }
 
     action to(bit<9> port) {
@@ -72,7 +72,7 @@ control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
     apply {
         by_mac.apply();
         by_prefix.apply();
-        if (m.table == 2) {
+        if (m.stage == 2) {
             by_mask.apply();
             by_range.apply();
         }

@@ -2,14 +2,15 @@
 
 use super::Lab;
 use super::network::Network;
+use super::terminal;
 use super::topology::{Node, Topology};
 use crate::cli::NO;
 use crate::output::Messages;
 use crate::run::{NOT_TRACING, TRACING};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
-use std::io::{BufRead, Cursor, IsTerminal, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{BufRead, Cursor, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,7 +63,7 @@ pub fn run(network: &mut Network, arguments: &Lab, messages: &Messages) -> Resul
         Some(path) => Box::new(Cursor::new(crate::input::text(path)?)),
         None => Box::new(std::io::stdin().lock()),
     };
-    let is_interactive = arguments.run.is_none() && std::io::stdin().is_terminal();
+    let is_interactive = arguments.is_interactive();
     if is_interactive {
         messages.line(welcome(network));
     }
@@ -73,15 +74,14 @@ pub fn run(network: &mut Network, arguments: &Lab, messages: &Messages) -> Resul
     let mut line = String::new();
     for number in 1.. {
         for name in session.network.switches.ended() {
-            messages.once(format!(
-                "switch {name} has ended; its log is {}",
-                crate::children::log(&session.network.folder, &name).display()
-            ));
+            let said = session.network.switches.last_words(&name);
+            messages.once(format!("switch {name} has ended; the end of its log:\n{said}"));
             if !is_interactive {
                 return Ok(NO);
             }
         }
         if is_interactive {
+            terminal::take();
             let mut out = crate::output::stdout();
             write!(out, "weir> ")?;
             out.flush()?;
@@ -147,8 +147,7 @@ impl Session<'_> {
         if !self.is_interactive {
             command.stdin(Stdio::null());
         }
-        let mut child = self.network.spawn(node, command)?;
-        succeeded(child.wait()?)
+        terminal::wait(&self.network.spawn(node, command)?, self.is_interactive)
     }
 
     fn ctl(&mut self, text: &str) -> Result<()> {
@@ -166,8 +165,7 @@ impl Session<'_> {
         if !self.is_interactive {
             command.stdin(Stdio::null());
         }
-        let mut child = self.network.spawn(None, command)?;
-        succeeded(child.wait()?)
+        terminal::wait(&self.network.spawn(None, command)?, self.is_interactive)
     }
 
     fn switch(&self, name: &str) -> Result<usize> {
@@ -303,11 +301,6 @@ fn print(text: &str) -> Result<()> {
     let mut out = crate::output::stdout();
     writeln!(out, "{text}")?;
     Ok(out.flush()?)
-}
-
-fn succeeded(status: ExitStatus) -> Result<()> {
-    ensure!(status.success(), "{status}");
-    Ok(())
 }
 
 /// The first word, and what is behind it.

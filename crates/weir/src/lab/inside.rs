@@ -4,7 +4,7 @@ use super::network::Network;
 use super::outside::Identity;
 use super::plan::Plan;
 use super::relay::Relay;
-use super::{Lab, commands};
+use super::{Lab, commands, terminal};
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use nix::sched::CloneFlags;
@@ -14,6 +14,11 @@ use std::path::{Path, PathBuf};
 /// Runs the lab.
 pub fn run(arguments: &Lab, parent: &str, messages: &Messages) -> Result<u8> {
     follow(parent)?;
+    if arguments.is_interactive() {
+        terminal::allow_taking()?;
+        terminal::end_with_it()?;
+        terminal::take();
+    }
     let plan = Plan::read(arguments)?;
     let count = plan.topology.switches.len();
     let relay = arguments.p4runtime.map(|address| Relay::start(address, count));

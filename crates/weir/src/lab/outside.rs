@@ -4,15 +4,12 @@
 //! ends, and it is killed when this process ends. Network namespaces have no names and end with
 //! their processes: after any end, nothing is left.
 
-use super::Lab;
+use super::{Lab, terminal};
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use nix::sched::CloneFlags;
-use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 /// What helps where there are no namespaces.
 pub const REMEDY: &str = "run the lab as root (sudo weir lab …), or allow user namespaces (sysctl \
@@ -23,11 +20,6 @@ pub const REMEDY: &str = "run the lab as root (sudo weir lab …), or allow user
 pub fn run(arguments: &Lab, messages: &Messages) -> Result<u8> {
     // Mistakes in files are found before anything starts.
     super::plan::Plan::read(arguments)?;
-    for signal in [SIGINT, SIGQUIT] {
-        // They are for the command that runs in the lab.
-        let ignored = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal, ignored).context("cannot listen for signals")?;
-    }
     let own = Identity::of("self").context("/proc/self/stat")?;
     enter()?;
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -36,11 +28,19 @@ pub fn run(arguments: &Lab, messages: &Messages) -> Result<u8> {
     }
     // Behind `lab`, before whatever may end the options.
     words.splice(1..1, ["--inside".into(), own.text().into()]);
-    let mut child = crate::children::weir()?
-        .args(words)
-        .spawn()
-        .context("cannot start the inner process of the lab")?;
+    let mut command = crate::children::weir()?;
+    command.args(words);
+    if arguments.is_interactive() {
+        // Signals of the terminal are for the lab.
+        command.process_group(0);
+        terminal::allow_taking()?;
+    }
+    let child = command.spawn();
+    let mut child = child.context("cannot start the inner process of the lab")?;
     let status = child.wait()?;
+    if arguments.is_interactive() {
+        terminal::take();
+    }
     match (status.code(), status.signal()) {
         (Some(code), _) => Ok(u8::try_from(code).unwrap_or(crate::cli::CANNOT_ASK)),
         (None, signal) => {

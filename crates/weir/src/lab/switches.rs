@@ -51,10 +51,7 @@ impl Switches {
                 let has_ended = child.try_wait()?.is_some();
                 if has_ended || Instant::now() > deadline {
                     let name = name.clone();
-                    let log = self.log(at, 0)?;
-                    let lines: Vec<&str> = log.lines().collect();
-                    let shown = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
-                    bail!("switch {name} does not start:\n{shown}");
+                    bail!("switch {name} does not start:\n{}", self.last_words(&name));
                 }
                 std::thread::sleep(LOOK);
             }
@@ -130,6 +127,15 @@ impl Switches {
         file.seek(SeekFrom::Start(from))?;
         file.read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The last lines of a switch's log.
+    pub fn last_words(&self, name: &str) -> String {
+        let path = crate::children::log(&self.folder, name);
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let log = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(SHOWN)..].join("\n")
     }
 
     /// The length of a switch's log.
