@@ -129,51 +129,65 @@ fn rows(all: &[Measured]) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Plots over the number of routers.
+/// A plot over the number of routers.
+struct Figure {
+    file: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// What is drawn of each graph, with a name for the legend.
+    values: &'static [(&'static str, fn(&Measured) -> f64)],
+}
+
+const FIGURES: [Figure; 4] = [
+    Figure {
+        file: "convergence.svg",
+        title: "Until each router has a route to all others",
+        unit: "ms",
+        values: &[
+            ("start", |m| m.convergence.start_ms),
+            ("failure", |m| m.convergence.failure_ms),
+        ],
+    },
+    Figure {
+        file: "messages.svg",
+        title: "Messages of a router at the start",
+        unit: "messages",
+        values: &[("", |m| m.convergence.messages as f64)],
+    },
+    Figure {
+        file: "memory.svg",
+        title: "Memory of a router",
+        unit: "kB",
+        values: &[("", |m| m.memory_kb)],
+    },
+    Figure {
+        file: "processor.svg",
+        title: "Time of the processor for the start of a router",
+        unit: "ms",
+        values: &[("", |m| m.convergence.cpu_ms)],
+    },
+];
+
+/// Draws all plots.
 fn draw(all: &[Measured], folder: &Path) -> Result<()> {
-    type Pick = fn(&Measured) -> f64;
-    let figures: [(&str, &str, &str, &[(&str, Pick)]); 4] = [
-        (
-            "convergence.svg",
-            "Until each router has a route to all others",
-            "ms",
-            &[
-                ("start", |m| m.convergence.start_ms),
-                ("failure", |m| m.convergence.failure_ms),
-            ],
-        ),
-        (
-            "messages.svg",
-            "Messages of a router at the start",
-            "messages",
-            &[("", |m| m.convergence.messages as f64)],
-        ),
-        ("memory.svg", "Memory of a router", "kB", &[("", |m| m.memory_kb)]),
-        (
-            "processor.svg",
-            "Time of the processor for the start of a router",
-            "ms",
-            &[("", |m| m.convergence.cpu_ms)],
-        ),
-    ];
-    for (file, title, unit, picks) in figures {
+    for figure in &FIGURES {
         let mut lines = Vec::new();
         for graph in [Graph::FatTree, Graph::Random] {
-            for (what, pick) in picks {
+            for (what, value) in figure.values {
                 let of_graph = all.iter().filter(|m| m.convergence.graph == graph);
-                let points: Vec<(f64, f64)> = of_graph.map(|m| (m.convergence.routers as f64, pick(m))).collect();
+                let points: Vec<(f64, f64)> = of_graph.map(|m| (m.convergence.routers as f64, value(m))).collect();
                 if !points.is_empty() {
                     lines.push(Line::new(format!("{} {what}", name(graph)).trim_end(), points));
                 }
             }
         }
         let plot = Plot {
-            title: title.to_owned(),
+            title: figure.title.to_owned(),
             x: "routers".to_owned(),
-            y: unit.to_owned(),
+            y: figure.unit.to_owned(),
             lines,
         };
-        weir_files::write(&folder.join(file), plot.svg().as_bytes())?;
+        weir_files::write(&folder.join(figure.file), plot.svg().as_bytes())?;
     }
     Ok(())
 }
