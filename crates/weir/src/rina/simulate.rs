@@ -129,13 +129,16 @@ fn rows(all: &[Measured]) -> Result<Rows> {
     Ok(rows)
 }
 
+/// A value of a network.
+type Pick = fn(&Measured) -> f64;
+
 /// A plot over the number of routers.
 struct Figure {
     file: &'static str,
     title: &'static str,
     unit: &'static str,
     /// What is drawn of each graph, with a name for the legend.
-    values: &'static [(&'static str, fn(&Measured) -> f64)],
+    values: &'static [(&'static str, Pick)],
 }
 
 const FIGURES: [Figure; 4] = [
