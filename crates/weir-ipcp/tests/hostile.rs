@@ -433,9 +433,9 @@ fn invented_neighbours_keep_no_member_out() {
         let request = weir_rina::arp::ArpPacket {
             operation: weir_rina::arp::Operation::Request,
             sender_mac: mac,
-            sender: b"stranger".as_slice().into(),
+            sender: b"stranger",
             target_mac: weir_rina::arp::MacAddress::default(),
-            target: b"sim".as_slice().into(),
+            target: b"sim",
         };
         let mut frame = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
         request.encode(&mut frame).unwrap();
