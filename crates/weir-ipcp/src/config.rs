@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(config(|c| c.address = 20), Ok(()));
         let wrong = |change: fn(&mut Config)| config(change).unwrap_err().to_string();
         assert!(wrong(|c| c.address = 500).contains("address_range or of address_table, found 500"));
-        assert!(wrong(|c| drop(c.address_table.insert("x".to_owned(), 20))).contains("20 is the address of two names"));
+        assert!(wrong(|c| c.address_table.extend([("x".to_owned(), 20)])).contains("20 is the address of two names"));
         assert!(wrong(|c| c.ports[0].mac = MacAddress::BROADCAST).contains("a MAC address of one port"));
         assert!(wrong(|c| c.ports[0].mac = MacAddress::default()).contains("a MAC address of one port"));
         assert!(wrong(|c| c.ethertype = 0x0806).contains("another type than those of ARP"));
