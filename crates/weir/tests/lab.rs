@@ -4,7 +4,7 @@
 //! cannot run says so and passes. `WEIR_LAB_KILLS=20` has labs killed that many times;
 //! `WEIR_TUTORIALS=DIR` names a copy of p4lang/tutorials, whose topologies are read and run.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "its reader is whoever runs it")]
+#![allow(clippy::print_stderr, reason = "it reports to the developer who runs it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -92,12 +92,17 @@ impl IpcProcess {
         }
     }
 
-    fn read_request(&mut self, message: &Message) -> Option<(FlowRequest, ConnectionId)> {
+    /// The request or answer in a message, and the end of the flow at its sender.
+    fn read_request(&mut self, source: Address, message: &Message) -> Option<(FlowRequest, Peer)> {
         let bytes = message.value.as_ref().and_then(|value| value.as_bytes());
         let request = bytes.and_then(|bytes| FlowRequest::decode(bytes, VALUES).ok());
         let found = request.and_then(|request| {
-            let connection = *request.connections.first()?;
-            Some((request, connection))
+            let peer = Peer {
+                address: source,
+                port: request.source_port,
+                cep: CepId(request.connections.first()?.source_cep),
+            };
+            Some((request, peer))
         });
         if found.is_none() {
             self.refuse_input(Refused::MalformedMessage);
@@ -106,13 +111,8 @@ impl IpcProcess {
     }
 
     fn flow_requested(&mut self, source: Address, message: &Message, now: Time) {
-        let Some((request, connection)) = self.read_request(message) else {
+        let Some((request, peer)) = self.read_request(source, message) else {
             return;
-        };
-        let peer = Peer {
-            address: source,
-            port: request.source_port,
-            cep: CepId(connection.source_cep),
         };
         // The response may have been lost.
         let known = self.flows.all.iter().find(|(_, flow)| {
@@ -161,13 +161,8 @@ impl IpcProcess {
             };
             return self.close_flow(id, &reason, now);
         }
-        let Some((request, connection)) = self.read_request(message) else {
+        let Some((_, peer)) = self.read_request(source, message) else {
             return;
-        };
-        let peer = Peer {
-            address: source,
-            port: request.source_port,
-            cep: CepId(connection.source_cep),
         };
         self.open(id, peer, now);
         self.outputs.push_back(Output::Flow(id, FlowEvent::Allocated));
@@ -180,13 +175,8 @@ impl IpcProcess {
         if message.result != result::SUCCESS {
             return;
         }
-        let Some((request, connection)) = self.read_request(message) else {
+        let Some((_, peer)) = self.read_request(source, message) else {
             return;
-        };
-        let peer = Peer {
-            address: source,
-            port: request.source_port,
-            cep: CepId(connection.source_cep),
         };
         // An answer may be repeated.
         if self.flows.all.values().any(|flow| flow.peer() == Some(peer)) {

@@ -70,7 +70,7 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
     Ok(Opened { ports, recorders })
 }
 
-/// What records each port, where that was asked for.
+/// The recorder of each port, with `--pcap`.
 fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Vec<Option<Recorder>>> {
     let Some(directory) = &arguments.bmv2.pcap else {
         return Ok(specs.iter().map(|_| None).collect());

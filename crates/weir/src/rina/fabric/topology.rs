@@ -17,7 +17,7 @@ pub enum Role {
     Router,
     /// Applications use its IPC process; it has one link.
     Host,
-    /// No process: whoever runs the fabric uses the end of its link.
+    /// No process: the owner of the fabric uses the end of its link.
     Socket,
 }
 
