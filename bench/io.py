@@ -178,14 +178,16 @@ class Bench:
         return result
 
     def run_weir(self, device, program, entries, more=()):
-        ports = ["-i", f"1@{device}:fa", "-i", f"2@{device}:fb"]
+        # `bypass` is AF_PACKET past the queueing discipline.
+        kind, option = ("packet", ",bypass") if device == "bypass" else (device, "")
+        ports = ["-i", f"1@{kind}:fa{option}", "-i", f"2@{kind}:fb{option}"]
         return [self.weir, "run", program, "--entries", entries, *ports, "--json", *more]
 
     def ring(self):
         return ["--ring", self.a.ring] if self.a.ring else []
 
     def bare(self, device):
-        packet = ["--packet"] if device == "packet" else []
+        packet = {"packet": ["--packet"], "bypass": ["--packet", "--bypass"]}.get(device, [])
         return [self.examples / "xdp_forward", "fa", "fb", "--seconds", "3600", *packet]
 
     def path(self, name):

@@ -33,7 +33,10 @@ pub struct UpdateError {
 
 impl fmt::Display for UpdateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.what, self.table)?;
+        f.write_str(self.what)?;
+        if !self.table.is_empty() {
+            write!(f, " {}", self.table)?;
+        }
         if !self.key.is_empty() {
             write!(f, " [{}]", self.key)?;
         }

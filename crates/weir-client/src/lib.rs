@@ -50,6 +50,7 @@ mod keys;
 pub mod notation;
 mod options;
 mod pipeline;
+mod port_queues;
 mod read;
 pub mod schema;
 mod session;
@@ -68,6 +69,7 @@ pub use events::{DigestList, IdleEntry, Overflow, PacketIn, PortChange, Standing
 pub use keys::KeyMaterial;
 pub use options::{Address, BFRT_PORT, Options, P4RUNTIME_PORT, Tls};
 pub use pipeline::{BULK_BATCH, BULK_IN_FLIGHT, MAX_FAILED, Outcome, Pipeline};
+pub use port_queues::PortQueues;
 pub use read::Pages;
 pub use schema::{Protocol, Schema, Table};
 pub use tonic::Code;

@@ -1,9 +1,9 @@
 //! Carries frames between two interfaces and does nothing else: what a switch can reach at most.
 //!
-//! `xdp_forward A B [--packet] [--native | --generic] [--copy] [--separate] [--seconds N]`
+//! `xdp_forward A B [--packet [--bypass]] [--native | --generic] [--copy] [--separate] [--seconds N]`
 //!
-//! `--packet` takes AF_PACKET, `--copy` the copying interface of AF_XDP, `--separate` a pool for
-//! each interface instead of one for both.
+//! `--packet` takes AF_PACKET, with `--bypass` past the queueing discipline; `--copy` the copying
+//! interface of AF_XDP, `--separate` a pool for each interface instead of one for both.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,8 +18,8 @@ mod linux {
     use std::io::Write;
     use std::time::{Duration, Instant};
     use weir_io::{
-        Batch, BusyPoll, Device, Frame, FrameBatch, FrameLayout, IoError, Pool, RawSocket, XdpMode, XdpOptions,
-        XdpSocket, ZeroCopy,
+        Batch, BusyPoll, Device, Frame, FrameBatch, FrameLayout, IoError, Pool, RawSocket, Sending, XdpMode,
+        XdpOptions, XdpSocket, ZeroCopy,
     };
 
     const BURST: usize = 64;
@@ -29,6 +29,7 @@ mod linux {
     struct Arguments {
         names: Vec<String>,
         packet: bool,
+        sending: Sending,
         copy: bool,
         separate: bool,
         mode: XdpMode,
@@ -44,6 +45,7 @@ mod linux {
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--packet" => arguments.packet = true,
+                "--bypass" => arguments.sending = Sending::Bypass,
                 "--copy" => arguments.copy = true,
                 "--separate" => arguments.separate = true,
                 "--native" => arguments.mode = XdpMode::Native,
@@ -63,7 +65,8 @@ mod linux {
         let (a, b) = (&arguments.names[0], &arguments.names[1]);
         let time = Duration::from_secs_f64(arguments.seconds);
         if arguments.packet {
-            return copying(RawSocket::open(a)?, RawSocket::open(b)?, time);
+            let open = |name: &str| RawSocket::with_ring(name, None, arguments.sending);
+            return copying(open(a)?, open(b)?, time);
         }
         let mut options = XdpOptions {
             mode: arguments.mode,

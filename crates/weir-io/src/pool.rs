@@ -440,6 +440,12 @@ impl FrameBatch {
         true
     }
 
+    /// When the frame at a position arrived, in nanoseconds since 1970; 0 where there is none.
+    #[must_use]
+    pub fn time_ns(&self, index: usize) -> u64 {
+        self.slots.get(index).and_then(|s| s.as_ref()).map_or(0, |s| s.time_ns)
+    }
+
     /// Moves the frame at a position to the end of another batch and leaves a hole. Between batches
     /// of one pool no byte is touched; to another pool it is copied, and goes back to its own.
     ///
@@ -450,7 +456,7 @@ impl FrameBatch {
             return false;
         }
         if !Arc::ptr_eq(&self.memory, &other.memory) {
-            let time_ns = self.slots.get(index).and_then(|s| s.as_ref()).map_or(0, |s| s.time_ns);
+            let time_ns = self.time_ns(index);
             let copied = self.get(index).is_some_and(|data| other.push(data, time_ns));
             if copied {
                 self.remove(index);
@@ -468,7 +474,7 @@ impl FrameBatch {
     /// Adds a copy of the frame at a position to another batch, as for a packet to many ports.
     /// False as for [`Self::push`].
     pub fn copy_to(&self, index: usize, other: &mut FrameBatch) -> bool {
-        let time_ns = self.slots.get(index).and_then(|s| s.as_ref()).map_or(0, |s| s.time_ns);
+        let time_ns = self.time_ns(index);
         self.get(index).is_some_and(|data| other.push(data, time_ns))
     }
 

@@ -1,17 +1,20 @@
-//! Records what a device receives and sends.
+//! Records what ports receive and send.
 
 use crate::batch::{Batch, Frame};
 use crate::device::{Counters, Device};
 use crate::error::IoError;
 use crate::pcap::{Direction, NgWriter, PcapSink};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The capture files of a port: `NAME_in.pcap` and `NAME_out.pcap`, as bmv2 names them, and
-/// `NAME.pcapng` with both directions.
+/// `NAME.pcapng` with both directions and comments.
+///
+/// [`Recorder::record`] records what a device sends. What it receives is for its user to record by
+/// [`Recorder::received`], when it is known what becomes of it.
 ///
 /// A failure to write ends the recording, not the device.
 #[derive(Clone)]
@@ -32,7 +35,7 @@ struct Files {
 }
 
 impl Files {
-    fn write(&mut self, frame: Frame<'_>, direction: Direction) {
+    fn write(&mut self, frame: Frame<'_>, direction: Direction, comment: &str) {
         if self.on_failure.is_none() {
             return;
         }
@@ -41,7 +44,7 @@ impl Files {
             Direction::In => self.received.write(frame),
             Direction::Out => self.sent.write(frame),
         };
-        let both = self.both.write(frame.data, frame.time_ns, direction);
+        let both = self.both.write(frame.data, frame.time_ns, direction, comment);
         let outcome = alone.and_then(|()| both.map_err(|e| failed(&self.path, e)));
         self.check(outcome);
     }
@@ -67,7 +70,7 @@ impl Files {
     }
 }
 
-fn failed(path: &Path, source: std::io::Error) -> IoError {
+fn failed(path: &Path, source: io::Error) -> IoError {
     IoError::System {
         doing: format!("writing {}", path.display()),
         source,
@@ -79,13 +82,18 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// They cannot be written.
+    /// They cannot be written, or one that exists is a symbolic link or no regular file.
     pub fn create(directory: &Path, name: &str, on_failure: OnFailure) -> Result<Self, IoError> {
+        let sink = |suffix: &str| {
+            let path = directory.join(format!("{name}{suffix}"));
+            let file = create(&path).map_err(|e| failed(&path, e))?;
+            PcapSink::of(file, &path)
+        };
         let path = directory.join(format!("{name}.pcapng"));
-        let both = File::create(&path).and_then(|file| NgWriter::new(BufWriter::new(file), name));
+        let both = create(&path).and_then(|file| NgWriter::new(BufWriter::new(file), name));
         Ok(Recorder(Arc::new(Mutex::new(Files {
-            received: PcapSink::create(&directory.join(format!("{name}_in.pcap")))?,
-            sent: PcapSink::create(&directory.join(format!("{name}_out.pcap")))?,
+            received: sink("_in.pcap")?,
+            sent: sink("_out.pcap")?,
             both: both.map_err(|e| failed(&path, e))?,
             path,
             is_dirty: true,
@@ -93,7 +101,22 @@ impl Recorder {
         }))))
     }
 
-    /// The device, with everything that it receives and sends recorded.
+    /// Records a frame that was received, with a comment, which may be empty.
+    pub fn received(&self, frame: Frame<'_>, comment: &str) {
+        self.with(|files| files.write(frame, Direction::In, comment));
+    }
+
+    /// Records a frame that was sent.
+    pub fn sent(&self, frame: Frame<'_>) {
+        self.with(|files| files.write(frame, Direction::Out, ""));
+    }
+
+    /// Writes out what is buffered.
+    pub fn flush(&self) {
+        self.with(Files::flush);
+    }
+
+    /// The device, with everything that it sends recorded.
     #[must_use]
     pub fn record(&self, device: Box<dyn Device>) -> Box<dyn Device> {
         Box::new(Recorded {
@@ -107,7 +130,22 @@ impl Recorder {
     }
 }
 
-/// A device whose frames are recorded. Its frames are copied, whatever the device could do.
+/// Creates a file, or empties the one there is. The last part of the path must not be a symbolic
+/// link: whoever can write the directory could choose which file is emptied.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// A device whose sent frames are recorded. Its frames are copied, whatever the device could do.
 struct Recorded {
     device: Box<dyn Device>,
     recorder: Recorder,
@@ -117,15 +155,10 @@ impl Device for Recorded {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError> {
         let before = batch.len();
         let result = self.device.receive(batch);
-        self.recorder.with(|files| {
-            if batch.len() == before {
-                // Idle: a reader of the files may look at them now.
-                files.flush();
-            }
-            for frame in (before..batch.len()).filter_map(|i| batch.get(i)) {
-                files.write(frame, Direction::In);
-            }
-        });
+        if batch.len() == before {
+            // Idle: a reader of the files may look at them now.
+            self.recorder.flush();
+        }
         result
     }
 
@@ -133,7 +166,7 @@ impl Device for Recorded {
         let done = self.device.transmit(frames)?;
         self.recorder.with(|files| {
             for frame in frames.iter().take(done) {
-                files.write(*frame, Direction::Out);
+                files.write(*frame, Direction::Out, "");
             }
         });
         Ok(done)
@@ -211,6 +244,7 @@ mod tests {
         let mut device = recorder.record(Box::new(Generator::new("count=3".parse().unwrap())));
         let mut batch = Batch::new(8);
         assert_eq!(device.receive(&mut batch).unwrap(), 3);
+        (0..3).for_each(|i| recorder.received(batch.get(i).unwrap(), "dropped: acl"));
         let frame = Frame {
             data: &[7; 60],
             time_ns: 9,
@@ -222,6 +256,24 @@ mod tests {
             (count("eth0_in.pcap"), count("eth0_out.pcap"), count("eth0.pcapng")),
             (3, 2, 5)
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_no_regular_file_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "keep").unwrap();
+        for name in ["a.pcapng", "b_in.pcap", "c_out.pcap"] {
+            std::os::unix::fs::symlink(&precious, folder.path().join(name)).unwrap();
+        }
+        for name in ["a", "b", "c"] {
+            assert!(
+                Recorder::create(folder.path(), name, Box::new(|_| {})).is_err(),
+                "{name}"
+            );
+        }
+        assert_eq!(std::fs::read(&precious).unwrap(), b"keep");
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub enum DeviceSpec {
         /// Where to write what is sent.
         output: Option<PathBuf>,
     },
+    /// `pcap:,OUT`: receives nothing; what is sent is written to a capture.
+    PcapRecord(PathBuf),
     /// `gen:KEY=VALUE,…`
     Generator(GeneratorSpec),
     /// `null`
@@ -89,7 +91,11 @@ impl DeviceSpec {
             | DeviceSpec::Xdp(name)
             | DeviceSpec::Packet(name, _)
             | DeviceSpec::Tap(name) => Some(name),
-            DeviceSpec::Udp { .. } | DeviceSpec::Pcap { .. } | DeviceSpec::Generator(_) | DeviceSpec::Null => None,
+            DeviceSpec::Udp { .. }
+            | DeviceSpec::Pcap { .. }
+            | DeviceSpec::PcapRecord(_)
+            | DeviceSpec::Generator(_)
+            | DeviceSpec::Null => None,
         }
     }
 }
@@ -105,12 +111,12 @@ pub enum SpecError {
     BadPort(String),
     /// Nothing after the `@`.
     #[error(
-        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… or null"
+        "port {0} has no device: write an interface's name, xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], pcap:,OUT.pcap, gen:KEY=VALUE,… or null"
     )]
     NoDevice(u32),
     /// No name of an interface, and no kind of device either.
     #[error(
-        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], gen:KEY=VALUE,… and null; anything else is an interface's name"
+        "`{0}:` is no kind of device: there are xdp:NAME, packet:NAME[,bypass], tap:NAME, udp:LOCAL,REMOTE, pcap:IN.pcap[,OUT.pcap], pcap:,OUT.pcap, gen:KEY=VALUE,… and null; anything else is an interface's name"
     )]
     UnknownKind(String),
     /// Not a name that an interface can have.
@@ -122,8 +128,8 @@ pub enum SpecError {
     /// `udp:` without two addresses.
     #[error("`udp:{0}`: write udp:LOCAL,REMOTE with two addresses and ports, as in udp:127.0.0.1:7001,127.0.0.1:7002")]
     NoLink(String),
-    /// `pcap:` alone.
-    #[error("pcap: needs a file to play: write pcap:IN.pcap or pcap:IN.pcap,OUT.pcap")]
+    /// `pcap:` without a file, or without one behind the comma.
+    #[error("pcap: needs a file: write pcap:IN.pcap to play it, pcap:IN.pcap,OUT.pcap or pcap:,OUT.pcap to record")]
     NoFile,
     /// A part of a generator's specification without `=`.
     #[error("`{0}` is not KEY=VALUE; the keys are {keys}", keys = GeneratorSpec::KEYS)]
@@ -198,13 +204,14 @@ impl FromStr for DeviceSpec {
                     Some((input, output)) => (input, Some(output)),
                     None => (rest, None),
                 };
-                if input.is_empty() || output == Some("") {
-                    return Err(SpecError::NoFile);
+                match (input, output) {
+                    ("", None) | (_, Some("")) => Err(SpecError::NoFile),
+                    ("", Some(output)) => Ok(DeviceSpec::PcapRecord(output.into())),
+                    (input, output) => Ok(DeviceSpec::Pcap {
+                        input: input.into(),
+                        output: output.map(PathBuf::from),
+                    }),
                 }
-                Ok(DeviceSpec::Pcap {
-                    input: input.into(),
-                    output: output.map(PathBuf::from),
-                })
             }
             Some(("gen", rest)) => Ok(DeviceSpec::Generator(rest.parse()?)),
             Some((kind, _)) => Err(SpecError::UnknownKind(kind.to_string())),
@@ -230,6 +237,7 @@ impl fmt::Display for DeviceSpec {
                 write!(f, "pcap:{}", input.display())?;
                 output.iter().try_for_each(|path| write!(f, ",{}", path.display()))
             }
+            DeviceSpec::PcapRecord(path) => write!(f, "pcap:,{}", path.display()),
             DeviceSpec::Generator(spec) => write!(f, "gen:{spec}"),
             DeviceSpec::Null => f.write_str("null"),
         }
@@ -252,6 +260,7 @@ mod tests {
             "1@udp:127.0.0.1:7001,[::1]:7002",
             "1@pcap:a.pcap",
             "1@pcap:a.pcap,b.pcap",
+            "1@pcap:,b.pcap",
             "3@null",
             "4@gen:size=128,rate=1000,count=5,flows=3,seed=9,proto=tcp,src=10.1.0.1,dst=10.2.0.1,sport=7,dport=8,smac=02:00:00:00:00:01,dmac=02:00:00:00:00:02,vlan=12",
         ] {
@@ -274,7 +283,8 @@ mod tests {
         assert!(error("1@udp:1.2.3.4:5").contains("udp:LOCAL,REMOTE"));
         assert!(error("1@udp:host:5,1.2.3.4:5").contains("two addresses"));
         assert!(error("1@pcap:").contains("pcap:IN.pcap"));
-        assert!(error("1@pcap:a,").contains("pcap:IN.pcap"));
+        assert!(error("1@pcap:a,").contains("pcap:,OUT.pcap"));
+        assert!(error("1@pcap:,").contains("pcap:,OUT.pcap"));
         assert!(error("1@gen:speed=1").contains("the keys are size, rate"));
         assert!(error("1@gen:size").contains("KEY=VALUE"));
         assert_eq!(

@@ -8,11 +8,12 @@ use prost::Message;
 use std::error::Error;
 use std::path::PathBuf;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "bfrt_proto/bfruntime.proto",
     "p4/config/v1/p4info.proto",
     "p4/v1/p4runtime.proto",
     "weir/v1/extern_key.proto",
+    "weir/v1/port_queues.proto",
     "weir/v1/role.proto",
 ];
 

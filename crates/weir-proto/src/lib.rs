@@ -36,6 +36,7 @@ pub mod custom_crc;
 pub mod extern_keys;
 pub mod listed;
 pub mod p4rt_raw;
+pub mod port_queues;
 pub mod text;
 
 use prost_reflect::DescriptorPool;

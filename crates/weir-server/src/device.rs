@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::state::{PORTS, State};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_ir::Program;
-use weir_switch::{Digest, Switch};
+use weir_switch::{Digest, Switch, Write};
 
 /// The most digest messages that are read from a replica at a time.
 const DIGESTS: usize = weir_arch::MESSAGE_CAPACITY;
@@ -263,10 +263,20 @@ impl Device {
         digests: Arc<Digests>,
     ) -> Result<(), Refusal> {
         let set_ports = self.ports.prepare();
+        // Queues are of ports and not of programs: they stay as they were set.
+        let queues = gather(&*self.plane, |replica, switch: &mut Switch| match replica {
+            0 => switch.queue_configs().collect::<Vec<_>>(),
+            _ => Vec::new(),
+        });
+        let queues: Vec<_> = queues.await?.into_iter().flatten().collect();
         let journal = Mutex::new(self.journal());
         let prepare: Command = Arc::new(move |replica, switch| {
             prepare(replica, switch);
             set_ports(switch);
+            for (port, config) in &queues {
+                // It fits any program: a port that the program cannot name has no packets.
+                let _ = switch.write(Write::Queue(*port, Some(*config)));
+            }
             if replica == 0 {
                 switch.set_journal(lock(&journal).take());
             }

@@ -7,6 +7,7 @@ mod transaction;
 pub(crate) use keys::NotedKeys;
 pub use transaction::{Mark, Transaction};
 
+use crate::queues::QueueConfig;
 use crate::replication::{self, CloneSession, MulticastGroup, Node, ReplicationError};
 use crate::switch::Switch;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,9 @@ pub enum Write {
     CustomCrc(u32, Option<CrcParameters>),
     /// Sets a key of an extern instance, by its number; an empty one removes it.
     Key(ExternId, u64, KeyBytes),
+    /// Sets rate and capacity of a port's queues; `None`: they are those at first. A capacity of 0
+    /// counts as 1.
+    Queue(u32, Option<QueueConfig>),
 }
 
 /// What a change gave.
@@ -227,6 +231,7 @@ enum Back {
     Generator(GeneratorUndo),
     CustomCrc(u32, Option<CrcParameters>),
     Key(ExternId, u64, KeyBytes),
+    Queue(u32, Option<QueueConfig>),
     Nothing,
 }
 
@@ -400,6 +405,9 @@ impl Switch {
                 let _ = self.state.set_custom_crc(width, was);
             }
             Back::Key(id, index, was) => self.take_back_key(id, index, was),
+            Back::Queue(port, was) => {
+                self.queues.configure(port, was);
+            }
             Back::Nothing => {}
         }
     }
@@ -511,6 +519,13 @@ impl Switch {
                 Ok(Back::CustomCrc(width, was))
             }
             Write::Key(id, index, key) => Ok(Back::Key(id, index, self.note_key(id, index, key)?)),
+            Write::Queue(port, config) => {
+                let config = config.map(|config| QueueConfig {
+                    capacity: config.capacity.map(|packets| packets.max(1)),
+                    ..config
+                });
+                Ok(Back::Queue(port, self.queues.configure(port, config)))
+            }
             _ => Ok(Back::Nothing),
         }
     }

@@ -40,7 +40,7 @@ pub use control::{Cell, ControlError, Mark, Transaction, Write, WriteError, Writ
 pub use fast::{FastError, Verdict};
 pub use journal::Journal;
 pub use names::{NameError, resolve};
-pub use queues::{DEFAULT_CAPACITY, PortRate, QueueStats};
+pub use queues::{DEFAULT_CAPACITY, PortRate, QueueConfig, QueueStats};
 pub use read::ResourceKind;
 pub use replication::{
     CloneSession, GroupReplica, MAX_ALL_REPLICAS, MAX_REPLICAS, MulticastGroup, Node, Replica, Replication,

@@ -1,5 +1,7 @@
 //! The traffic manager: bounded queues per port and priority, strict priority, rates per port.
 
+use crate::switch::Switch;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weir_arch::{EgressPacket, PRIORITIES};
 
@@ -7,7 +9,7 @@ use weir_arch::{EgressPacket, PRIORITIES};
 pub const DEFAULT_CAPACITY: usize = 64;
 
 /// How fast a port sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PortRate {
     /// Bits per second; `None`: no limit.
     pub bits_per_second: Option<u64>,
@@ -23,6 +25,28 @@ impl PortRate {
             _ => 0,
         };
         over(bytes as u128 * 8, self.bits_per_second).max(over(1, self.packets_per_second))
+    }
+}
+
+/// What a control plane has set of the queues of a port, by [`Write::Queue`](crate::Write::Queue).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QueueConfig {
+    /// How fast the port sends while it is shaped.
+    pub rate: PortRate,
+    /// Whether the rate applies.
+    pub is_shaped: bool,
+    /// Packets that each queue holds; `None`: as many as without a control plane.
+    pub capacity: Option<u32>,
+}
+
+impl QueueConfig {
+    /// The rate at which the port sends.
+    #[must_use]
+    pub fn effective_rate(&self) -> PortRate {
+        match self.is_shaped {
+            true => self.rate,
+            false => PortRate::default(),
+        }
     }
 }
 
@@ -58,6 +82,10 @@ struct PortQueues {
     marks: [(u64, u64); PRIORITIES],
     capacity: usize,
     rate: PortRate,
+    /// Capacity and rate while no control plane has set others.
+    initial: (usize, PortRate),
+    /// What a control plane has set.
+    config: Option<QueueConfig>,
     /// Packets that the port's device takes now; `None`: all that come.
     credit: Option<u32>,
     /// When the port has sent what it is sending.
@@ -150,14 +178,61 @@ impl TrafficManager {
             marks: Default::default(),
             capacity,
             rate: PortRate::default(),
+            initial: (capacity, PortRate::default()),
+            config: None,
             credit: None,
             free_ns: 0,
         })
     }
 
     pub(crate) fn set_rate(&mut self, port: u32, rate: PortRate) {
-        self.port(port).rate = rate;
+        self.port(port).initial.1 = rate;
+        self.settle(port);
+    }
+
+    /// Sets capacity and rate of a port to those that apply.
+    fn settle(&mut self, port: u32) {
+        let queues = self.port(port);
+        let (capacity, rate) = queues.initial;
+        queues.rate = queues.config.map_or(rate, |c| c.effective_rate());
+        queues.capacity = queues.config.and_then(|c| c.capacity).map_or(capacity, |c| c as usize);
         self.limited = self.ports.values().filter(|p| p.rate != PortRate::default()).count();
+        let capacities = self.ports.values().map(|p| p.capacity);
+        self.least = capacities.min().map_or(self.capacity, |least| least.min(self.capacity));
+    }
+
+    /// Sets what a control plane says of a port's queues; `None`: nothing any more. Gives what was
+    /// set before.
+    pub(crate) fn configure(&mut self, port: u32, config: Option<QueueConfig>) -> Option<QueueConfig> {
+        let was = std::mem::replace(&mut self.port(port).config, config);
+        self.settle(port);
+        was
+    }
+
+    /// What control planes have set, by port.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = (u32, QueueConfig)> {
+        self.ports.iter().filter_map(|(port, p)| Some((*port, p.config?)))
+    }
+
+    /// What applies to the queues of a port, whoever has set it.
+    pub(crate) fn config(&self, port: u32) -> QueueConfig {
+        let queues = self.ports.get(&port);
+        let rate = queues.map_or(PortRate::default(), |p| p.rate);
+        let initial = QueueConfig {
+            rate,
+            is_shaped: rate != PortRate::default(),
+            capacity: None,
+        };
+        let capacity = queues.map_or(self.capacity, |p| p.capacity);
+        QueueConfig {
+            capacity: u32::try_from(capacity).ok(),
+            ..queues.and_then(|p| p.config).unwrap_or(initial)
+        }
+    }
+
+    /// Ports of which anything is known.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u32> {
+        self.ports.keys().copied()
     }
 
     /// Sets how many packets may leave for a port's device; `None`: all.
@@ -175,9 +250,8 @@ impl TrafficManager {
     }
 
     pub(crate) fn set_capacity(&mut self, port: u32, capacity: usize) {
-        self.port(port).capacity = capacity;
-        let set = self.ports.values().map(|p| p.capacity);
-        self.least = set.min().map_or(self.capacity, |least| least.min(self.capacity));
+        self.port(port).initial.0 = capacity;
+        self.settle(port);
     }
 
     /// Queues that have ever held or refused a packet.
@@ -304,5 +378,80 @@ impl TrafficManager {
         if let Some(queues) = self.ports.get_mut(&port) {
             queues.free_ns = queues.free_ns.max(time_ns.saturating_add(queues.rate.busy_ns(bytes)));
         }
+    }
+}
+
+/// Queues of the switch's ports.
+impl Switch {
+    /// Limits how fast a port sends.
+    pub fn set_port_rate(&mut self, port: u32, rate: PortRate) {
+        self.queues.set_rate(port, rate);
+    }
+
+    /// Back-pressure: sets how many packets may leave their queues for a port's device; `None`: all
+    /// that come, as at the start. Each packet that leaves uses up one; the others wait in the
+    /// port's queues, and packets for which a queue has no room are dropped.
+    /// `now_ns`: those that waited for it leave at this time at the earliest.
+    pub fn set_port_credit(&mut self, port: u32, packets: Option<u32>, now_ns: u64) {
+        self.queues.set_credit(port, packets, now_ns);
+    }
+
+    /// Whether it matters that packets wait in queues and not in a device: a packet can read how
+    /// long it waited, or the program or a clone session chooses the order in which packets leave.
+    #[must_use]
+    pub fn observes_queues(&self) -> bool {
+        self.program_observes_queues || self.replication.has_classes()
+    }
+
+    /// Sets how many packets each of a port's queues holds.
+    pub fn set_queue_capacity(&mut self, port: u32, packets: usize) {
+        self.queues.set_capacity(port, packets);
+    }
+
+    /// What applies to the queues of a port, from the start or set by [`Write::Queue`].
+    #[must_use]
+    pub fn queue_config(&self, port: u32) -> QueueConfig {
+        self.queues.config(port)
+    }
+
+    /// What control planes have set of queues, by port.
+    pub fn queue_configs(&self) -> impl Iterator<Item = (u32, QueueConfig)> {
+        self.queues.configured()
+    }
+
+    /// Ports with queues that were used or set.
+    pub fn queue_ports(&self) -> impl Iterator<Item = u32> {
+        self.queues.ports()
+    }
+
+    /// Packets in the queues of a port.
+    #[must_use]
+    pub fn queue_depth(&self, port: u32) -> u64 {
+        self.queues.depth(port)
+    }
+
+    /// Packets in all queues.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queues.total()
+    }
+
+    /// Whether a packet that comes in now leaves at once: no packet is in a queue, no port has a
+    /// rate, and no device is behind.
+    #[must_use]
+    pub fn leaves_at_once(&self) -> bool {
+        self.queues.total() == 0 && self.queues.is_unlimited()
+    }
+
+    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need
+    /// not use.
+    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> {
+        self.queues.stats()
+    }
+
+    /// Whether a port has a rate.
+    #[must_use]
+    pub fn has_port_rate(&self) -> bool {
+        self.queues.has_rate()
     }
 }

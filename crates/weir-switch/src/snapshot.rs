@@ -31,9 +31,10 @@ pub type CounterValues = BTreeMap<(ExternId, u64), Count>;
 
 impl Switch {
     /// The state as pieces, in an order in which [`Restoring`] takes them: tables with all entries,
-    /// profiles, value sets, replication, packet generators, ports' metadata, parameters of custom
-    /// CRCs, keys of externs, settings of meters and filters, and registers. Counters are left out
-    /// ([`Switch::counter_values`]), and so is what packets leave in meters and filters.
+    /// profiles, value sets, replication, packet generators, ports' metadata, rates and capacities
+    /// of queues, parameters of custom CRCs, keys of externs, settings of meters and filters, and
+    /// registers. Counters are left out ([`Switch::counter_values`]), and so is what packets leave
+    /// in meters and filters.
     pub fn keep(&self, mut each: impl FnMut(Kept)) {
         each(Kept::Replication(Box::new(self.replication.clone())));
         let mut change = |write| each(Kept::Change(write, None));
@@ -44,6 +45,9 @@ impl Switch {
             if let Some(parameters) = self.state.given_custom_crc(width) {
                 change(Write::CustomCrc(width, Some(parameters)));
             }
+        }
+        for (port, config) in self.queue_configs() {
+            change(Write::Queue(port, Some(config)));
         }
         for ((id, index), key) in &self.state.extern_keys {
             change(Write::Key(*id, *index, key.clone()));

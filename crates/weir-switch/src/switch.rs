@@ -4,7 +4,7 @@ use crate::control::NotedKeys;
 use crate::fast::onward::Onward;
 use crate::fast::{FastPath, MessageOrder, Verdict};
 use crate::journal::Slot;
-use crate::queues::{DEFAULT_CAPACITY, PortRate, QueueStats, Refused, TrafficManager};
+use crate::queues::{DEFAULT_CAPACITY, Refused, TrafficManager};
 use crate::replication::Replication;
 use crate::stats::{DropCount, PortStats, Stats};
 use crate::waiting::AsyncCalls;
@@ -69,7 +69,7 @@ pub(crate) struct Context<'a> {
 pub struct Switch {
     pub(crate) arch: Arc<dyn Architecture>,
     /// See [`Switch::observes_queues`].
-    program_observes_queues: bool,
+    pub(crate) program_observes_queues: bool,
     pub(crate) state: State,
     pub(crate) replication: Replication,
     pub(crate) config: SwitchConfig,
@@ -240,31 +240,6 @@ impl Switch {
         self.all_up = self.ports.values().all(|up| *up);
     }
 
-    /// Limits how fast a port sends.
-    pub fn set_port_rate(&mut self, port: u32, rate: PortRate) {
-        self.queues.set_rate(port, rate);
-    }
-
-    /// Back-pressure: sets how many packets may leave their queues for a port's device; `None`: all
-    /// that come, as at the start. Each packet that leaves uses up one; the others wait in the
-    /// port's queues, and packets for which a queue has no room are dropped.
-    /// `now_ns`: those that waited for it leave at this time at the earliest.
-    pub fn set_port_credit(&mut self, port: u32, packets: Option<u32>, now_ns: u64) {
-        self.queues.set_credit(port, packets, now_ns);
-    }
-
-    /// Whether it matters that packets wait in queues and not in a device: a packet can read how
-    /// long it waited, or the program or a clone session chooses the order in which packets leave.
-    #[must_use]
-    pub fn observes_queues(&self) -> bool {
-        self.program_observes_queues || self.replication.has_classes()
-    }
-
-    /// Sets how many packets each of a port's queues holds.
-    pub fn set_queue_capacity(&mut self, port: u32, packets: usize) {
-        self.queues.set_capacity(port, packets);
-    }
-
     /// Where packets go that ask to be deflected and not dropped when their queue is full; `None`:
     /// they are dropped.
     pub fn set_deflection(&mut self, port: Option<u32>) {
@@ -297,30 +272,6 @@ impl Switch {
     #[must_use]
     pub fn has_loopback(&self) -> bool {
         !self.loopback.is_empty()
-    }
-
-    /// Packets in the queues of a port.
-    #[must_use]
-    pub fn queue_depth(&self, port: u32) -> u64 {
-        self.queues.depth(port)
-    }
-
-    /// Packets in all queues.
-    #[must_use]
-    pub fn queued(&self) -> usize {
-        self.queues.total()
-    }
-
-    /// Queues that have ever held or refused a packet. Compiled code leaves out queues that it need
-    /// not use.
-    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> {
-        self.queues.stats()
-    }
-
-    /// Whether a port has a rate.
-    #[must_use]
-    pub fn has_port_rate(&self) -> bool {
-        self.queues.has_rate()
     }
 
     /// What a port received and sent.

@@ -369,6 +369,7 @@ A port is PORT@DEVICE, for example 1@eth0. DEVICE is one of:
   udp:LOCAL,REMOTE
                  a link to another process: a frame per UDP datagram; needs no root
   pcap:IN[,OUT]  plays the capture IN; records what is sent to the port in OUT
+  pcap:,OUT      receives nothing; records what is sent to the port in OUT
   gen:KEY=VALUE,…  makes packets: size, rate, count, smac, dmac, vlan, src, dst,
                  sport, dport, flows, seed and proto (udp, tcp), all optional
   null           takes everything, gives nothing
@@ -463,6 +464,11 @@ pub struct Run {
     /// 2=50pps
     #[arg(long, value_name = "PORT=RATE")]
     pub port_rate: Vec<String>,
+    /// Record in this directory what each port receives and sends: INTERFACE.pcapng (or
+    /// portN.pcapng, cpu.pcapng) with directions and, as comments, the reasons of drops; also
+    /// INTERFACE_in.pcap and INTERFACE_out.pcap
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
     /// Statistics as JSON, one object per line
     #[arg(long)]
     pub json: bool,

@@ -5,6 +5,7 @@ pub mod connect;
 mod entries;
 mod key;
 mod program;
+mod queue;
 mod state;
 mod tables;
 mod watch;
@@ -26,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   weir ctl load ipv4_lpm.csv --table ipv4_lpm && weir ctl dump > state.jsonl
   weir ctl --bfrt 10.0.0.7 watch digests learn
   weir ctl key set outbound 0 outbound.key
+  weir ctl queue set 2 --rate 10M --depth 32 && weir ctl queue
   weir ctl watch rates port_counter --interval 1s
   eval \"$(weir completion bash)\"
 
@@ -131,6 +133,8 @@ pub enum Command {
     },
     /// Set and remove keys of externs
     Key(key::Key),
+    /// Show and set rates and depths of ports' queues, while the switch runs
+    Queue(queue::Queue),
     /// Do an operation on a whole table, such as SyncCounters (BF Runtime)
     Operation {
         /// The table
@@ -256,6 +260,7 @@ async fn run(arguments: &Ctl) -> Result<u8> {
         }
         Command::Clear { tables, all } => entries::clear(&connect::writer(connection).await?, tables, *all).await,
         Command::Key(arguments) => key::key(connection, arguments).await,
+        Command::Queue(arguments) => queue::queue(connection, arguments).await,
         Command::Operation { table, operation } => {
             let client = connect::writer(connection).await?;
             let table = client.table(table)?;

@@ -8,6 +8,7 @@
 #[cfg(target_os = "linux")]
 mod commands;
 #[cfg(target_os = "linux")]
+mod input;
 mod inside;
 #[cfg(target_os = "linux")]
 mod json;

@@ -14,6 +14,7 @@ mod live;
 mod metrics;
 mod plan;
 mod pressure;
+mod recording;
 mod reload;
 mod reopen;
 mod report;
@@ -27,6 +28,7 @@ mod watch;
 mod worker;
 
 pub use forward::{NOT_TRACING, TRACING};
+pub use setup::rate_of;
 
 use crate::cli::Run;
 use crate::output::{Messages, OnLoss, Outlet};

@@ -294,3 +294,31 @@ fn a_bench_of_controllers_leaves_its_table_empty_and_those_with_entries_alone() 
     assert_ne!(code, 0);
     assert!(error.contains("no_table"), "{error}");
 }
+
+#[test]
+fn queues_are_set_while_the_switch_runs() {
+    let switch = Switch::start();
+    let listed = |switch: &Switch| {
+        let text = switch.done(&["queue"]);
+        let rows = text
+            .lines()
+            .skip(1)
+            .map(|l| l.split_whitespace().map(str::to_owned).collect());
+        rows.collect::<Vec<Vec<String>>>()
+    };
+    assert_eq!(listed(&switch), [["1", "-", "-", "64"], ["2", "-", "-", "64"]]);
+    switch.done(&["queue", "set", "2", "--rate", "10M", "--depth", "16"]);
+    switch.done(&["queue", "set", "1", "--rate", "50pps"]);
+    assert_eq!(listed(&switch), [["1", "-", "50", "64"], ["2", "10000000", "-", "16"]]);
+    switch.done(&["queue", "set", "2", "--rate", "none"]);
+    assert_eq!(listed(&switch)[1], ["2", "-", "-", "16"]);
+    // Another program leaves the ports as they are.
+    switch.done(&["program", "--load", &format!("{ROUTER}.p4")]);
+    assert_eq!(listed(&switch), [["1", "-", "50", "64"], ["2", "-", "-", "16"]]);
+    switch.done(&["queue", "reset", "1"]);
+    assert_eq!(listed(&switch)[0], ["1", "-", "-", "64"]);
+    let (code, _, error) = switch.ctl(&["queue", "set", "70000", "--rate", "1M"]);
+    assert_eq!((code, error.contains("70000")), (1, true), "{error}");
+    let (code, _, error) = switch.ctl(&["queue", "set", "1", "--rate", "fast"]);
+    assert_eq!((code, error.contains("`fast` is no rate")), (2, true), "{error}");
+}

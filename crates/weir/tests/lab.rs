@@ -494,7 +494,8 @@ fn a_lab_with_a_terminal_answers_and_ends() {
         ("", "Try `pingall`"),
         ("h1 ping -c 1 h3\n", "1 received"),
         // A shell has the terminal, and gives it back.
-        ("h2 sh\necho at $(hostname)\nexit\n", "at h2"),
+        ("h2 sh -c 'echo shell re''ady; exec sh'\n", "shell ready"),
+        ("echo at $(hostname)\nexit\n", "at h2"),
         ("nonsense\n", "error: there is no command"),
     ] {
         input.write_all(command.as_bytes()).unwrap();

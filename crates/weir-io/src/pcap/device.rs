@@ -104,10 +104,18 @@ impl PcapSink {
     ///
     /// It cannot be written.
     pub fn create(path: &Path) -> Result<Self, IoError> {
-        let created = File::create(path).and_then(|file| PcapWriter::new(BufWriter::new(file)));
+        PcapSink::of(File::create(path).map_err(|e| failed(path, e))?, path)
+    }
+
+    /// Writes to a file that was created for it; `path` is its name for messages.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn of(file: File, path: &Path) -> Result<Self, IoError> {
         Ok(PcapSink {
             path: path.to_path_buf(),
-            writer: created.map_err(|e| failed(path, e))?,
+            writer: PcapWriter::new(BufWriter::new(file)).map_err(|e| failed(path, e))?,
         })
     }
 
@@ -135,6 +143,59 @@ fn failed(path: &Path, source: io::Error) -> IoError {
     IoError::System {
         doing: format!("writing {}", path.display()),
         source,
+    }
+}
+
+/// A port that receives nothing and writes what is sent to a capture.
+#[derive(Debug)]
+pub struct PcapRecord {
+    sink: PcapSink,
+    counters: Counters,
+}
+
+impl PcapRecord {
+    /// Writes to `output`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn open(output: &Path) -> Result<Self, IoError> {
+        Ok(PcapRecord {
+            sink: PcapSink::create(output)?,
+            counters: Counters::default(),
+        })
+    }
+}
+
+impl Device for PcapRecord {
+    fn receive(&mut self, _: &mut Batch) -> Result<usize, IoError> {
+        Ok(0)
+    }
+
+    fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
+        frames.iter().try_for_each(|&frame| self.sink.write(frame))?;
+        self.counters.count_sent(frames);
+        Ok(frames.len())
+    }
+
+    fn flush(&mut self) -> Result<(), IoError> {
+        self.sink.flush()
+    }
+
+    fn description(&self) -> String {
+        format!("pcap:,{}", self.sink.path.display())
+    }
+
+    fn is_exhausted(&self) -> bool {
+        true
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
     }
 }
 

@@ -13,6 +13,8 @@ const OPTION_NAME: u16 = 2;
 const OPTION_TIME_RESOLUTION: u16 = 9;
 /// Of a packet: its direction, in the lowest two bits.
 const OPTION_FLAGS: u16 = 2;
+/// A text about the block.
+const OPTION_COMMENT: u16 = 1;
 const OPTION_END: u16 = 0;
 
 /// Which way a frame went, from the interface's point of view.
@@ -84,12 +86,13 @@ impl<W: Write> NgWriter<W> {
         Ok(())
     }
 
-    /// Writes a frame; of one longer than [`MAX_FRAME`] as much as that.
+    /// Writes a frame with a comment, which may be empty; of a frame longer than [`MAX_FRAME`] as
+    /// much as that.
     ///
     /// # Errors
     ///
     /// The writer's.
-    pub fn write(&mut self, frame: &[u8], time_ns: u64, direction: Direction) -> io::Result<()> {
+    pub fn write(&mut self, frame: &[u8], time_ns: u64, direction: Direction, comment: &str) -> io::Result<()> {
         let captured = &frame[..frame.len().min(MAX_FRAME)];
         let original = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         let fields = [
@@ -108,6 +111,9 @@ impl<W: Write> NgWriter<W> {
             Direction::In => 1,
             Direction::Out => 2,
         };
+        if !comment.is_empty() {
+            option(&mut self.block, OPTION_COMMENT, comment.as_bytes());
+        }
         option(&mut self.block, OPTION_FLAGS, &flags.to_le_bytes());
         option(&mut self.block, OPTION_END, &[]);
         self.write_block(ENHANCED_PACKET)
@@ -133,13 +139,16 @@ mod tests {
         let mut file = Vec::new();
         let mut writer = NgWriter::new(&mut file, "s1-eth1").unwrap();
         writer
-            .write(&[1; 61], 1_700_000_000_123_456_789, Direction::In)
+            .write(&[1; 61], 1_700_000_000_123_456_789, Direction::In, "dropped: acl")
             .unwrap();
-        writer.write(&[2; 60], 5, Direction::Out).unwrap();
+        writer.write(&[2; 60], 5, Direction::Out, "").unwrap();
         writer.flush().unwrap();
         // The direction of the second: flags of an enhanced packet, before the end of its options.
         let flags = &file[file.len() - 12..file.len() - 8];
         assert_eq!(flags, 2u32.to_le_bytes());
+        // A comment is code 1 with its length, filled up to a multiple of four.
+        let comment = b"\x01\x00\x0c\x00dropped: acl\x02\x00";
+        assert!(file.windows(comment.len()).any(|window| window == comment));
         let mut reader = PcapReader::new(file.as_slice()).unwrap();
         let packet = reader.next_packet().unwrap().unwrap();
         assert_eq!((packet.data, packet.time_ns), (&[1; 61][..], 1_700_000_000_123_456_789));

@@ -3,9 +3,9 @@
 //! keys.
 //!
 //! Each family has a module, which changes and reads [`Row`]s; this one decodes and encodes them.
-//! Tables of the traffic manager are described, but requests to them are UNIMPLEMENTED. To support
-//! one, add a variant of [`Fixed`] and a module, and dispatch to it in [`decode`], [`apply`] and
-//! [`read`].
+//! Of the traffic manager's tables, those of ports' rates are served. The others are described, but
+//! requests to them are UNIMPLEMENTED. To support one, add a variant of [`Fixed`] and a module, and
+//! dispatch to it in [`decode`], [`apply`] and [`read`].
 
 pub(crate) mod custom_crc;
 pub(crate) mod device;
@@ -14,6 +14,7 @@ pub(crate) mod generator;
 pub(crate) mod mirror;
 pub(crate) mod port;
 pub(crate) mod replication;
+pub(crate) mod shaping;
 
 use super::apply::Done;
 use super::change::{Change, removes_elements};
@@ -64,6 +65,10 @@ pub(crate) enum Fixed {
     GeneratorBuffer,
     /// `tf2.pktgen.port_mask`
     GeneratorMasks,
+    /// `tf1.tm.port.sched_cfg`
+    PortScheduling,
+    /// `tf1.tm.port.sched_shaping`
+    PortShaping,
     /// `$hash.crc16_custom`, `$hash.crc32_custom`, by width
     CustomCrc(u32),
     /// The keys of an extern instance
@@ -87,6 +92,8 @@ impl Fixed {
             "PrePrune" => Fixed::Prunes,
             "MirrorCfg" => Fixed::Mirror,
             "DevConfigure" => Fixed::Device,
+            "TmPortSchedCfg" => Fixed::PortScheduling,
+            "TmPortSchedShaping" => Fixed::PortShaping,
             "PktgenPortCfg" => Fixed::GeneratorPorts,
             "PktgenAppCfg" => Fixed::Applications,
             "PktgenPktBufferCfg" => Fixed::GeneratorBuffer,
@@ -333,6 +340,7 @@ pub(crate) fn apply(
         Fixed::GeneratorBuffer => generator::buffer(op, row, table, t)?,
         Fixed::GeneratorMasks => generator::masks(op, row, table, t)?,
         Fixed::CustomCrc(width) => custom_crc::apply(width, op, row, table, t)?,
+        Fixed::PortScheduling | Fixed::PortShaping => shaping::apply(fixed, op, row, table, t)?,
         _ => return Err(unsupported(table)),
     };
     Ok(outcome(op, modified))
@@ -452,6 +460,7 @@ pub(crate) fn read<'a>(
         Fixed::Prunes => return replication::read_prunes(query),
         Fixed::Mirror => return mirror::read(query),
         Fixed::ExternKeys(instance) => return extern_keys::read(instance, query),
+        Fixed::PortScheduling | Fixed::PortShaping => return shaping::read(fixed, query),
         Fixed::Port => port::read(table, key, source),
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),

@@ -118,6 +118,10 @@ fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), 
             t.write(Write::CustomCrc(width, Some(parameters)))?;
         }
         Change::Key(before, instance, index, key) => set_key(t, before, instance, index, key)?,
+        Change::Queues(port, config) => {
+            check_port(t.switch(), port)?;
+            t.write(Write::Queue(port, config))?;
+        }
         // Digests are the server's: it has checked them before the batch.
         Change::Digest(..) | Change::Nothing => {}
     }

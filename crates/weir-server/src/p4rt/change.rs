@@ -9,8 +9,10 @@ use weir_ir::{ActionCall, Bits, ExternId, KeyMatch, TableId, ValueSetId};
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
+use weir_proto::port_queues;
 use weir_switch::{
-    Cell, CloneSession, Count, CrcParameters, GroupReplica, KeyBytes, MeterConfig, MulticastGroup, Rate, Replica,
+    Cell, CloneSession, Count, CrcParameters, GroupReplica, KeyBytes, MeterConfig, MulticastGroup, QueueConfig, Rate,
+    Replica,
 };
 use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, PortForm, ProfileOp};
 
@@ -87,6 +89,8 @@ pub enum Change {
     CustomCrc(u32, CrcParameters),
     /// Sets a key of an extern, by its number; an empty one removes it.
     Key(Before, ExternId, u64, KeyBytes),
+    /// The queues of a port; `None`: as the switch was started.
+    Queues(u32, Option<QueueConfig>),
     /// How a digest is sent; `None`: it is not.
     Digest(Before, u32, Option<pb::digest_entry::Config>),
     /// Nothing: what was given changes nothing.
@@ -130,8 +134,11 @@ pub fn decode(schema: &Schema, errors: &[String], update: &pb::Update) -> Result
     }
 }
 
-/// Custom CRCs and keys have no entity of their own.
+/// Custom CRCs, keys and queues have no entity of their own.
 fn extern_entry(schema: &Schema, ty: Type, entry: &pb::ExternEntry) -> Result<Change, Refusal> {
+    if entry.extern_type_id == port_queues::EXTERN_TYPE {
+        return super::port_queues::decode(ty, entry);
+    }
     if extern_keys::is_type(schema, entry.extern_type_id) {
         return extern_keys::decode(schema, ty, entry);
     }

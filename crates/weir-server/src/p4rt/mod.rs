@@ -24,6 +24,7 @@ mod digest;
 mod extern_keys;
 mod matching;
 mod packet;
+mod port_queues;
 pub(crate) mod program;
 pub(crate) mod read;
 pub(crate) mod refusal;

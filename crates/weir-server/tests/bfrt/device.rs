@@ -330,7 +330,7 @@ async fn the_device_configuration_is_read() {
 #[tokio::test]
 async fn unsupported_tables_are_unimplemented_with_a_reason() {
     let bench = Bench::new().await;
-    for table in ["tf1.tm.port.sched_cfg", "$pre.ecmp", "$pre.port"] {
+    for table in ["tf1.tm.port.cfg", "$pre.ecmp", "$pre.port"] {
         let (_, status) = bench.read_all(vec![Entity::TableEntry(bench.all(table))]).await;
         let details = crate::common::details(&status.expect("an error"));
         assert_eq!(details[0].canonical_code, Code::Unimplemented as i32);
@@ -340,4 +340,39 @@ async fn unsupported_tables_are_unimplemented_with_a_reason() {
             details[0].message
         );
     }
+}
+
+#[tokio::test]
+async fn the_rate_of_a_port_is_set_and_applies_when_it_is_enabled() {
+    let bench = Bench::new().await;
+    let (shaping, scheduling) = ("tf1.tm.port.sched_shaping", "tf1.tm.port.sched_cfg");
+    let of = |table: &str, fields| with_data(bench.keyed(table, vec![exact(1, &2u32.to_be_bytes())]), 0, fields);
+    let id = |table: &str, name: &str| bench.field(table, name);
+    let rate = |unit: &str, rate: u32| {
+        vec![
+            text(id(shaping, "unit"), unit),
+            stream(id(shaping, "max_rate"), &rate.to_be_bytes()),
+        ]
+    };
+    let enable = |on| vec![field(id(scheduling, "max_rate_enable"), Wire::BoolVal(on))];
+    assert_eq!(bench.modify(of(shaping, rate("BPS", 5000))).await, Ok(()));
+    let shaped = bench.read(of(shaping, Vec::new())).await.expect("is there");
+    assert_eq!(number(&shaped[0], id(shaping, "max_rate")), 5000);
+    let is_enabled = |entry: &pb::TableEntry| value(entry, id(scheduling, "max_rate_enable"));
+    let scheduled = bench.read(of(scheduling, Vec::new())).await.expect("is there");
+    assert_eq!(is_enabled(&scheduled[0]), Wire::BoolVal(false));
+    assert_eq!(bench.modify(of(scheduling, enable(true))).await, Ok(()));
+    assert_eq!(bench.modify(of(shaping, rate("PPS", 7))).await, Ok(()));
+    let scheduled = bench.read(of(scheduling, Vec::new())).await.expect("is there");
+    assert_eq!(is_enabled(&scheduled[0]), Wire::BoolVal(true));
+    let shaped = bench.read(of(shaping, Vec::new())).await.expect("is there");
+    assert_eq!(value(&shaped[0], id(shaping, "unit")), Wire::StrVal("PPS".to_owned()));
+    // What weir cannot do is an error.
+    let burst = vec![stream(id(shaping, "max_burst_size"), &9u32.to_be_bytes())];
+    assert_eq!(bench.modify(of(shaping, burst)).await, Err(Code::Unimplemented));
+    assert_eq!(
+        bench.insert(of(shaping, rate("PPS", 7))).await,
+        Err(Code::Unimplemented)
+    );
+    assert_eq!(bench.entries(shaping).await.len(), 1);
 }

@@ -20,6 +20,7 @@ mod hostile;
 mod limits;
 mod model;
 mod pipelines;
+mod port_queues;
 mod proofs;
 mod resources;
 #[path = "../shared/mod.rs"]

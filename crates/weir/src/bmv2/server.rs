@@ -32,8 +32,6 @@ pub struct Front {
     pub without_program: bool,
     /// The port of `simple_switch_CLI`.
     pub runtime_port: Option<u16>,
-    /// Record what ports receive and send in this directory.
-    pub pcap: Option<PathBuf>,
 }
 
 /// Options of bmv2, before and after the program.
@@ -54,7 +52,7 @@ struct Options {
     #[arg(short = 'i', long = "interface", value_name = "PORT@INTERFACE")]
     interfaces: Vec<String>,
     /// Record what each port receives and sends: INTERFACE_in.pcap, INTERFACE_out.pcap and, with
-    /// both directions, INTERFACE.pcapng
+    /// both directions and reasons of drops, INTERFACE.pcapng
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pcap: Option<PathBuf>,
     /// The port of simple_switch_CLI, on this machine only
@@ -423,8 +421,8 @@ fn arguments(
     run.bmv2 = Front {
         without_program: options.no_p4,
         runtime_port: Some(options.thrift_port),
-        pcap: options.pcap.clone(),
     };
+    run.pcap = options.pcap.clone();
     run.cpu_port = target.cpu_port;
     if target.cpu_port == Some(0) {
         bail!("--cpu-port 0 is no port of a control plane; it is 1 or more");
@@ -501,7 +499,7 @@ mod tests {
         );
         assert_eq!((run.device_id, run.cpu_port, run.trace), (0, Some(510), Some(1)));
         assert_eq!(run.bmv2.runtime_port, Some(9091));
-        assert_eq!(run.bmv2.pcap, Some("/tmp/pcaps".into()));
+        assert_eq!(run.pcap, Some("/tmp/pcaps".into()));
         assert_eq!(notes.len(), 1, "{notes:?}");
         assert!(notes[0].starts_with("--nanolog has no effect"));
     }
@@ -542,6 +540,6 @@ mod tests {
         let path = file.path().display().to_string();
         let (run, _) = parsed(&format!("s --pcap {path}")).unwrap();
         assert_eq!(run.source.program, file.path());
-        assert_eq!(run.bmv2.pcap, Some(".".into()));
+        assert_eq!(run.pcap, Some(".".into()));
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 use weir_client::{Schema, Table};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "tables",
     "show",
     "count",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 16] = [
     "delete",
     "default",
     "clear",
+    "queue",
     "operation",
     "dump",
     "load",

@@ -1,6 +1,7 @@
 //! The prompt, and scripts.
 
 use super::Lab;
+use super::input::Input;
 use super::network::Network;
 use super::terminal;
 use super::topology::{Node, Topology};
@@ -9,7 +10,7 @@ use crate::output::Messages;
 use crate::run::{NOT_TRACING, TRACING};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
-use std::io::{BufRead, Cursor, Write};
+use std::io::{Cursor, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,11 +60,12 @@ struct Session<'a> {
 /// The input or the output fails.
 pub fn run(network: &mut Network, arguments: &Lab, messages: &Messages) -> Result<u8> {
     let script = arguments.run.as_deref().filter(|path| path.as_os_str() != "-");
-    let mut input: Box<dyn BufRead> = match script {
-        Some(path) => Box::new(Cursor::new(crate::input::text(path)?)),
-        None => Box::new(std::io::stdin().lock()),
-    };
     let is_interactive = arguments.is_interactive();
+    let mut input = match script {
+        Some(path) => Input::Script(Box::new(Cursor::new(crate::input::text(path)?))),
+        None if is_interactive => Input::terminal(&network.topology)?,
+        None => Input::Script(Box::new(std::io::stdin().lock())),
+    };
     if is_interactive {
         messages.line(welcome(network));
     }
@@ -71,7 +73,6 @@ pub fn run(network: &mut Network, arguments: &Lab, messages: &Messages) -> Resul
         network,
         is_interactive,
     };
-    let mut line = String::new();
     for number in 1.. {
         for name in session.network.switches.ended() {
             let said = session.network.switches.last_words(&name);
@@ -82,15 +83,11 @@ pub fn run(network: &mut Network, arguments: &Lab, messages: &Messages) -> Resul
         }
         if is_interactive {
             terminal::take();
-            let mut out = crate::output::stdout();
-            write!(out, "weir> ")?;
-            out.flush()?;
         }
-        line.clear();
-        if input.read_line(&mut line).context("the input")? == 0 {
+        let Some(line) = input.line()? else {
             return Ok(0);
-        }
-        match session.execute(line.trim(), &mut *input) {
+        };
+        match session.execute(line.trim(), &mut input) {
             Ok(Then::Continue) => {}
             Ok(Then::End) => return Ok(0),
             Err(error) if is_interactive => messages.line(format!("error: {error:#}")),
@@ -115,7 +112,7 @@ fn welcome(network: &Network) -> String {
 }
 
 impl Session<'_> {
-    fn execute(&mut self, line: &str, input: &mut dyn BufRead) -> Result<Then> {
+    fn execute(&mut self, line: &str, input: &mut Input) -> Result<Then> {
         let (word, rest) = split(line);
         match word {
             "" => {}
@@ -226,7 +223,7 @@ impl Session<'_> {
     }
 
     /// Shows the traces of a switch while a command runs, or until a line is typed.
-    fn trace(&mut self, text: &str, input: &mut dyn BufRead) -> Result<Then> {
+    fn trace(&mut self, text: &str, input: &mut Input) -> Result<Then> {
         let (name, command) = split(text);
         let at = self.switch(name)?;
         ensure!(
@@ -253,7 +250,7 @@ impl Session<'_> {
     }
 
     /// Shows what a switch writes to its log until a line is typed.
-    fn follow(&mut self, at: usize, from: u64, input: &mut dyn BufRead) -> Result<()> {
+    fn follow(&mut self, at: usize, from: u64, input: &mut Input) -> Result<()> {
         print("tracing; press Enter to end it")?;
         let stop = Arc::new(AtomicBool::new(false));
         let network = &*self.network;
@@ -271,11 +268,10 @@ impl Session<'_> {
                 }
                 Ok(())
             });
-            let read = input.read_line(&mut String::new());
+            let read = input.enter();
             stop.store(true, Ordering::Relaxed);
             shows.join().unwrap_or(Ok(()))?;
-            read.context("the input")?;
-            Ok(())
+            read
         })
     }
 }

@@ -5,6 +5,7 @@ use super::end::{End, Lost};
 use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::pressure::Pressure;
+use super::recording::{self, Recording};
 use super::report::Report;
 use super::ring::Outbox;
 use crate::lines::Lines;
@@ -14,6 +15,7 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use weir_arch::Defaults;
 use weir_io::{FrameBatch, Pool};
 use weir_switch::{Frame, Output, Switch, TAILROOM, VECTOR, Verdict};
 
@@ -70,6 +72,8 @@ pub struct Forwarder {
     headroom: usize,
     started: Instant,
     sampling: Sampling,
+    /// What `--pcap` records. `None`: nothing.
+    recording: Option<Recording>,
     seen: u64,
     /// What was counted by switches before this one.
     before: Snapshot,
@@ -97,6 +101,7 @@ impl Forwarder {
         (routes, mut pressure): (Routes, Pressure),
         started: Instant,
         sampling: Sampling,
+        recording: Option<Recording>,
         upward: Upward,
     ) -> Self {
         pressure.change(&switch);
@@ -109,6 +114,7 @@ impl Forwarder {
             routes,
             started,
             sampling,
+            recording,
             seen: 0,
             before: Snapshot::default(),
             digests: 0,
@@ -166,8 +172,8 @@ impl Forwarder {
 
     /// Runs up to [`VECTOR`] frames through the switch, each from its port, and empties the batch.
     pub fn process(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
-        if self.sampling.is_on {
-            return self.process_traced(frames, ports);
+        if self.sampling.is_on || self.recording.is_some() {
+            return self.process_singly(frames, ports);
         }
         let now = self.now();
         let (mut verdicts, mut places) = ([Verdict::Gone; VECTOR], [(0, 0); VECTOR]);
@@ -236,19 +242,36 @@ impl Forwarder {
         }
     }
 
-    fn process_traced(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
+    fn process_singly(&mut self, frames: &mut FrameBatch, ports: &[u32]) {
         for (index, port) in ports.iter().enumerate() {
             if let Some(data) = frames.get(index) {
-                self.take(*port, data);
+                let time_ns = frames.time_ns(index);
+                self.take(*port, weir_io::Frame { data, time_ns });
             }
         }
         frames.clear();
     }
 
     /// Takes a packet that lies anywhere.
-    pub fn take(&mut self, port: u32, data: &[u8]) {
-        let now = self.now();
+    pub fn take(&mut self, port: u32, frame: weir_io::Frame<'_>) {
         self.seen += 1;
+        match &self.recording {
+            None => self.take_once(port, frame.data),
+            Some(_) if self.switch.leaves_at_once() && self.switch.compiled().is_some() => {
+                let before = recording::drops(&self.switch);
+                self.take_once(port, frame.data);
+                let note = recording::note_since(&before, &self.switch);
+                if let Some(recording) = &self.recording {
+                    recording.received(port, frame, &note);
+                }
+            }
+            Some(_) => self.take_watched(port, frame),
+        }
+        self.take_digests();
+    }
+
+    fn take_once(&mut self, port: u32, data: &[u8]) {
+        let now = self.now();
         if self.sampling.includes(self.seen, port) {
             let (out, tree) = self.switch.inject_traced(port, data, now);
             let text = crate::trace::render(&tree, &self.sampling.lines, false);
@@ -259,7 +282,28 @@ impl Forwarder {
             self.switch.take(port, data, now);
             self.poll();
         }
-        self.take_digests();
+    }
+
+    /// Takes a packet that may wait in a queue and is recorded.
+    fn take_watched(&mut self, port: u32, frame: weir_io::Frame<'_>) {
+        if self.sampling.includes(self.seen, port) {
+            self.take_once(port, frame.data);
+            if let Some(recording) = &self.recording {
+                recording.received(port, frame, "");
+            }
+            return;
+        }
+        let now = self.now();
+        if let Some(recording) = &mut self.recording {
+            let watcher = recording.watcher();
+            watcher.expect(port, frame.data);
+            self.switch.receive_with(port, frame.data, now, &mut Defaults, watcher);
+            let out = self.switch.advance_with(now, &mut Defaults, watcher);
+            let program = Arc::clone(self.switch.program());
+            recording.watched(port, frame, &program);
+            out.iter().for_each(|output| self.emit(output));
+            self.switch.recycle(out);
+        }
     }
 
     /// Tells the switch what time it is.
@@ -273,11 +317,22 @@ impl Forwarder {
         if self.switch.waiting_for_externs() > 0 {
             self.switch.check_externs(Instant::now());
         }
-        let out = self.switch.advance(now);
+        let out = self.advance(now);
         out.iter().for_each(|output| self.emit(output));
         let is_any = !out.is_empty();
         self.switch.recycle(out);
         is_any
+    }
+
+    /// Gives what leaves the queues until a time.
+    fn advance(&mut self, now: u64) -> Vec<Output> {
+        let Some(recording) = self.recording.as_mut().filter(|_| self.switch.queued() > 0) else {
+            return self.switch.advance(now);
+        };
+        let out = self.switch.advance_with(now, &mut Defaults, recording.watcher());
+        let program = Arc::clone(self.switch.program());
+        recording.left_queues(&program);
+        out
     }
 
     /// Waits until no packet waits for an extern any more, and sends them.
@@ -319,7 +374,12 @@ impl Forwarder {
     fn send_nowhere(&mut self, port: u32, data: &[u8]) {
         if self.cpu.port != Some(port) {
             *self.unconnected.entry(port).or_default() += 1;
-        } else if !self.cpu.packet(data) {
+            return;
+        }
+        if let Some(recording) = &self.recording {
+            recording.sent(port, data);
+        }
+        if !self.cpu.packet(data) {
             self.lost.control_plane += 1;
         }
     }
@@ -395,6 +455,9 @@ impl Forwarder {
     /// Has devices write out what they hold back, and send what is within them.
     pub fn flush_devices(&mut self) {
         self.ends.iter_mut().for_each(End::flush);
+        if let Some(recording) = &self.recording {
+            recording.flush();
+        }
     }
 
     /// What has been counted.

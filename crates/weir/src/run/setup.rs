@@ -50,9 +50,19 @@ fn distinct_files(specs: &[PortSpec]) -> Result<()> {
     let mut read = Vec::new();
     let mut written = Vec::new();
     for spec in specs {
-        if let DeviceSpec::Pcap { input, output } = &spec.device {
-            read.push(real(input));
-            written.extend(output.as_deref().map(real));
+        match &spec.device {
+            DeviceSpec::Pcap { input, output } => {
+                read.push(real(input));
+                written.extend(output.as_deref().map(real));
+            }
+            DeviceSpec::PcapRecord(output) => written.push(real(output)),
+            DeviceSpec::Interface(_)
+            | DeviceSpec::Xdp(_)
+            | DeviceSpec::Packet(..)
+            | DeviceSpec::Tap(_)
+            | DeviceSpec::Udp { .. }
+            | DeviceSpec::Generator(_)
+            | DeviceSpec::Null => {}
         }
     }
     for (i, path) in written.iter().enumerate() {
@@ -81,7 +91,7 @@ fn port_rate(text: &str) -> Result<(u32, PortRate)> {
 
 /// Bits per second, which may be written out as `bit` or `bps`, or packets per second (`pps`), with
 /// a factor of k, M or G.
-fn rate_of(text: &str) -> Option<PortRate> {
+pub fn rate_of(text: &str) -> Option<PortRate> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let (factor, unit) = match unit.chars().next() {
@@ -218,6 +228,10 @@ pub fn switches(
         Start::Fresh | Start::State(_) => None,
     };
     let mut switch = load::switch(program, config, entries, messages)?;
+    for spec in specs {
+        // So that control planes see the queues of every port.
+        switch.set_queue_capacity(spec.port, arguments.queue_capacity as usize);
+    }
     for rate in &arguments.port_rate {
         let (port, rate) = port_rate(rate)?;
         switch.set_port_rate(port, rate);

@@ -7,6 +7,7 @@ use super::interfaces::Interfaces;
 use super::live::CpuPort;
 use super::plan::Plan;
 use super::pressure::{Gauge, Gauges, Pressure};
+use super::recording::Recording;
 use super::reopen::{Reopener, Reopening};
 use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
@@ -29,8 +30,8 @@ const RESERVE: usize = 128;
 /// The devices of all ports.
 pub struct Opened {
     ports: Ports,
-    /// By port: what records it.
-    recorders: Vec<Option<Recorder>>,
+    /// What records each port, that of the control plane among them; `None`: nothing does.
+    recorders: Option<Vec<(u32, Recorder)>>,
 }
 
 /// Opens the devices.
@@ -62,28 +63,30 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
         messages.line(format!("port {}: {device}{queues}", spec.port));
     }
     let recorders = recorders(arguments, specs, messages)?;
-    for (devices, recorder) in ports.devices.iter_mut().zip(&recorders) {
-        if let Some(recorder) = recorder {
-            *devices = devices.drain(..).map(|device| recorder.record(device)).collect();
-        }
+    for (devices, (_, recorder)) in ports.devices.iter_mut().zip(recorders.iter().flatten()) {
+        *devices = devices.drain(..).map(|device| recorder.record(device)).collect();
     }
     Ok(Opened { ports, recorders })
 }
 
-/// The recorder of each port, with `--pcap`.
-fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Vec<Option<Recorder>>> {
-    let Some(directory) = &arguments.bmv2.pcap else {
-        return Ok(specs.iter().map(|_| None).collect());
+/// The recorders of ports in the order of `specs`, and that of the control plane's port, with
+/// `--pcap`.
+fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Option<Vec<(u32, Recorder)>>> {
+    let Some(directory) = &arguments.pcap else {
+        return Ok(None);
     };
     std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let recorder = |spec: &PortSpec| {
-        let name = spec.device.interface().map(str::to_owned);
-        let name = name.unwrap_or_else(|| format!("port{}", spec.port));
-        let (messages, port) = (messages.clone(), spec.port);
+    let names = specs.iter().map(|spec| {
+        let interface = spec.device.interface().map(str::to_owned);
+        (spec.port, interface.unwrap_or_else(|| format!("port{}", spec.port)))
+    });
+    let cpu = arguments.cpu_port.map(|port| (port, "cpu".to_owned()));
+    let recorder = |(port, name): (u32, String)| {
+        let messages = messages.clone();
         let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
-        Ok(Some(Recorder::create(directory, &name, Box::new(ended))?))
+        Ok((port, Recorder::create(directory, &name, Box::new(ended))?))
     };
-    specs.iter().map(recorder).collect()
+    names.chain(cpu).map(recorder).collect::<Result<_>>().map(Some)
 }
 
 /// How devices are opened for a switch that wants so many bytes before a packet.
@@ -142,7 +145,10 @@ pub fn start(
                 pool: ports.pool.clone(),
                 options: options(arguments, headroom),
                 interfaces: Arc::clone(&interfaces),
-                recorder: recorders.get(place.port).cloned().flatten(),
+                recorder: recorders
+                    .as_ref()
+                    .and_then(|r| r.get(place.port))
+                    .map(|(_, r)| r.clone()),
                 messages: links.messages.clone(),
             })
         });
@@ -174,6 +180,7 @@ pub fn start(
             (routes, pressure),
             started,
             sampling.clone(),
+            recorders.clone().map(Recording::new),
             Upward {
                 cpu: Arc::clone(links.cpu),
                 keeps_digests: arguments.is_served(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-use weir_io::{Batch, BusyPoll, Device, FrameBatch, Pool};
+use weir_io::{Batch, BusyPoll, Device, Frame, FrameBatch, Pool};
 use weir_switch::{Switch, VECTOR};
 
 /// Longest sleep: how soon the loss of an interface is noticed where nothing happens.
@@ -144,7 +144,8 @@ impl Worker {
             match self.control.next_order(self.number) {
                 Some(Order::Take(port, packet, waiting)) => {
                     waiting.fetch_sub(1, Ordering::Relaxed);
-                    self.forwarder.take(port, &packet);
+                    let time_ns = weir_io::now_ns();
+                    self.forwarder.take(port, Frame { data: &packet, time_ns });
                     continue;
                 }
                 Some(Order::Report) => {
@@ -277,7 +278,7 @@ impl Worker {
         }
         self.process_odd(port);
         let count = self.arrived.len();
-        match self.spread {
+        match self.spread() {
             Spread::First if self.number != 0 => self.hand_over(port, |_| 0),
             Spread::All if self.is_only[end] && self.control.workers() > 1 => {
                 let workers = self.control.workers();
@@ -289,12 +290,22 @@ impl Worker {
         true
     }
 
+    /// Which workers process packets now: one, while a port has a rate, as workers do not share
+    /// queues.
+    fn spread(&self) -> Spread {
+        match self.forwarder.switch.has_port_rate() {
+            true => Spread::First,
+            false => self.spread,
+        }
+    }
+
     fn process_odd(&mut self, port: u32) {
+        let spread = self.spread();
         for frame in self.odd.iter() {
-            if self.spread == Spread::First && self.number != 0 {
+            if spread == Spread::First && self.number != 0 {
                 self.forwarder.lose_one();
             } else {
-                self.forwarder.take(port, frame.data);
+                self.forwarder.take(port, frame);
             }
         }
     }

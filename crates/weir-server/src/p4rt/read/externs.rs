@@ -1,15 +1,16 @@
-//! Externs that have no entity of their own: custom CRCs, and keys.
+//! State that has no entity of its own: custom CRCs, keys, and queues of ports.
 
 use super::{Cursor, Portion, Progress, Reader};
 use crate::p4rt::refusal::Refusal;
-use crate::p4rt::{custom_crc, extern_keys};
+use crate::p4rt::{custom_crc, extern_keys, port_queues};
 use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
 impl Reader<'_> {
     /// Reads the state of externs: of an instance, of a type, or of all. First come the parameters
-    /// of the custom CRCs that the program uses, then the numbers of the keys that are set.
+    /// of the custom CRCs that the program uses, then the numbers of the keys that are set. Queues
+    /// are read by their type only: they belong to no program, and P4Info does not list them.
     pub(super) fn externs(
         &self,
         query: &pb::ExternEntry,
@@ -21,6 +22,9 @@ impl Reader<'_> {
             return Err(Refusal::malformed(format!(
                 "the extern_type_id of the extern {id:#x} is missing; it is the first byte of the id"
             )));
+        }
+        if type_id == weir_proto::port_queues::EXTERN_TYPE {
+            return self.queues(id, from, out);
         }
         if extern_keys::is_type(self.schema, type_id) {
             return self.keys(query, from, out);
@@ -55,6 +59,26 @@ impl Reader<'_> {
             }
             let parameters = self.switch.state().custom_crc(crc.width);
             out.push(Entity::ExternEntry(custom_crc::encode(crc, &parameters)));
+        }
+        Ok(None)
+    }
+
+    /// The queues of a port, or of all ports whose queues were set or used.
+    fn queues(&self, id: u32, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
+        let ports: Vec<u32> = match id {
+            0 => self.switch.queue_ports().collect(),
+            id => vec![port_queues::port(id)?],
+        };
+        for port in ports {
+            let entry = port_queues::encode(port, &self.switch.queue_config(port));
+            let Some(entry) = entry.filter(|e| e.extern_id >= from.id && self.sees(e.extern_id)) else {
+                continue;
+            };
+            if out.is_full() {
+                let id = entry.extern_id;
+                return Ok(Some(Cursor { id, place: 0 }));
+            }
+            out.push(Entity::ExternEntry(entry));
         }
         Ok(None)
     }

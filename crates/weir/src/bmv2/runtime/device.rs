@@ -3,7 +3,7 @@
 use super::{Call, MANY, Spec};
 use anyhow::{Context, Result, bail};
 use weir_ir::{Bits, ExternId, TableId, ValueSetId};
-use weir_switch::{Cell, Count, CrcParameters, PortRate, Write};
+use weir_switch::{Cell, Count, CrcParameters, PortRate, QueueConfig, Write};
 use weir_table::{ProfileOp, TableOp};
 
 pub const COMMANDS: &[Spec] = &[
@@ -183,7 +183,12 @@ fn set_queue_rate(call: &mut Call<'_>) -> Result<String> {
         ..PortRate::default()
     };
     for port in ports(call)? {
-        call.switch.set_port_rate(port, rate);
+        let config = QueueConfig {
+            rate,
+            is_shaped: rate != PortRate::default(),
+            ..call.switch.queue_config(port)
+        };
+        call.switch.write(Write::Queue(port, Some(config)))?;
     }
     Ok(String::new())
 }
@@ -194,7 +199,11 @@ fn set_queue_depth(call: &mut Call<'_>) -> Result<String> {
         bail!("a queue has room for one packet at least");
     }
     for port in ports(call)? {
-        call.switch.set_queue_capacity(port, packets as usize);
+        let config = QueueConfig {
+            capacity: Some(packets),
+            ..call.switch.queue_config(port)
+        };
+        call.switch.write(Write::Queue(port, Some(config)))?;
     }
     Ok(String::new())
 }
