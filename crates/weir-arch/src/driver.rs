@@ -446,9 +446,9 @@ pub trait Architecture: Send + Sync {
     }
 
     /// What a port does to a packet that has left a pipeline by
-    /// [`FusedExit::Finish`](crate::FusedExit::Finish): changes its bytes in place, and says how
-    /// many of the first are not sent.
-    fn fused_finish(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
+    /// [`StampAndTransmit`](crate::FusedExit::StampAndTransmit): changes its bytes in place, and
+    /// says how many of the first are not sent.
+    fn fused_stamp(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
         0
     }
 

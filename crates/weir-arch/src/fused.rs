@@ -24,8 +24,8 @@ pub enum Input {
     NowNs,
     /// The packet's length in bytes.
     Length,
-    /// Eight bytes of what the control plane says of the port the packet came in at
-    /// ([`crate::State::port_metadata`]), the first eight at 0; zeros where it says less.
+    /// Eight bytes of the configured metadata of the port the packet came in at
+    /// ([`crate::State::port_metadata`]), the first eight at 0; padded with zeros.
     PortMetadata(usize),
     /// Metadata from the traffic manager, for pipelines that begin at egress ([`Fused::egress`]).
     FromTrafficManager(EgressMetadata),
@@ -55,9 +55,10 @@ pub struct Queueing {
     pub no_port: u64,
     /// Multicast groups; 0 is none.
     pub groups: [VarId; 2],
-    /// Copies that are not made: of nodes with this number …
+    /// Level-1 exclusion id: nodes that have this number make no copies.
     pub exclude_node: VarId,
-    /// … and, of nodes with the packet's replication id, those for ports in this list.
+    /// Level-2 exclusion id, the number of a list of ports: nodes that have the packet's
+    /// replication id make no copies for them.
     pub exclude_ports: VarId,
     /// The replication id.
     pub rid: VarId,
@@ -76,8 +77,8 @@ pub struct Queueing {
 pub enum FusedExit {
     /// It is sent to the port in this variable.
     Transmit(VarId),
-    /// As `Transmit`, after [`crate::Architecture::fused_finish`] has modified it for its port.
-    Finish(VarId),
+    /// As `Transmit`, after [`crate::Architecture::fused_stamp`] has modified it for its port.
+    StampAndTransmit(VarId),
     /// It is received again at the recirculation port in this variable, with its pass count
     /// incremented.
     Recirculate(VarId),
@@ -86,7 +87,7 @@ pub enum FusedExit {
     /// It is dropped.
     Drop(DropReason),
     /// It is punted: the driver continues with [`crate::Architecture::fused_exit`].
-    Driver {
+    Punt {
         /// Egress has run already; it counts against the work limit.
         after_egress: bool,
     },
@@ -104,7 +105,7 @@ pub struct Fused {
     pub selectors: &'static [&'static str],
     /// Whether a hit counts in the entry's direct counters, whatever its action does.
     pub counts_hits: bool,
-    /// What each of its calls is, as only the architecture knows it.
+    /// Its calls, in a form that only the architecture knows: opaque to engines.
     pub calls: Arc<dyn Any + Send + Sync>,
     /// The variables of packets that leave by [`FusedExit::Queue`].
     pub queueing: Option<Queueing>,
@@ -246,7 +247,7 @@ impl FusedArguments<'_> {
     }
 }
 
-/// The call of an operation that looks at no call.
+/// A placeholder for operations that ignore the call.
 pub(crate) static NO_CALL: Call = Call {
     instance: None,
     function: String::new(),
@@ -259,7 +260,7 @@ pub(crate) static NO_CALL: Call = Call {
     execution: weir_ir::Execution::Inline,
 };
 
-/// Pipelines hold no externs with methods of the program's.
+/// Pipelines have no externs with methods that are written in P4.
 struct NoMethods;
 
 impl MethodEngine for NoMethods {

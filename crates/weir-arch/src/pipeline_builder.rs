@@ -195,7 +195,7 @@ impl PipelineBuilder {
     }
 
     /// Terminates a basic block of a reserved body, with its targets mapped to the reserved blocks.
-    pub(crate) fn close(&mut self, appended: &Appended, terminator: &Terminator, loc: Loc) {
+    pub(crate) fn terminate_mapped(&mut self, appended: &Appended, terminator: &Terminator, loc: Loc) {
         let terminator = match terminator {
             Terminator::Accept | Terminator::Return => Terminator::Goto(appended.accepted),
             Terminator::Reject => Terminator::Goto(appended.rejected),
@@ -210,7 +210,7 @@ impl PipelineBuilder {
     }
 
     /// Names parser states that never lead to accept or reject ([`endless`]). An engine that runs
-    /// them ends with a parser error, and knows by the name alone that the block is a parser's.
+    /// them ends with a parser error, and recognises such blocks by their state's name.
     pub(crate) fn name_endless(&mut self, parser: &Body, appended: &Appended) {
         for id in endless(parser) {
             let state = parser.blocks[id].state.clone().unwrap_or_default();
@@ -220,7 +220,13 @@ impl PipelineBuilder {
 
     /// Joins the two ends of a parser, `accepted` and `rejected`. Stores the error in `field` and
     /// reports it to the host. The cursor moves behind the join.
-    pub(crate) fn parsed(&mut self, accepted: BlockId, rejected: BlockId, error: VarId, field: Option<VarId>) {
+    pub(crate) fn join_parser_ends(
+        &mut self,
+        accepted: BlockId,
+        rejected: BlockId,
+        error: VarId,
+        field: Option<VarId>,
+    ) {
         let parsed = self.block();
         self.at = accepted;
         self.set(field, 0);
@@ -493,7 +499,7 @@ pub(crate) trait AppendBlocks: DerefMut<Target = PipelineBuilder> {
                 self.instruction(&inst.kind, inst.loc);
             }
             let terminator = self.terminator(&block.terminator);
-            self.close(&appended, &terminator, block.loc);
+            self.terminate_mapped(&appended, &terminator, block.loc);
         }
         self.at = appended.accepted;
         appended

@@ -1,6 +1,7 @@
 //! Carries frames between two interfaces and does nothing else: what a switch can reach at most.
 //!
-//! `xdp_forward A B [--packet [--bypass]] [--native | --generic] [--copy] [--separate] [--seconds N]`
+//! `xdp_forward A B [--packet [--bypass]] [--native | --generic] [--copy] [--separate]
+//! [--seconds N]`
 //!
 //! `--packet` takes AF_PACKET, with `--bypass` past the queueing discipline; `--copy` the copying
 //! interface of AF_XDP, `--separate` a pool for each interface instead of one for both.

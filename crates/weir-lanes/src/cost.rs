@@ -175,7 +175,7 @@ impl CostModel {
         self.compare();
     }
 
-    /// Records how long the lane takes for a job. It explains the load and does not decide.
+    /// Records how long the lane takes for a job. It is reported, and not used for decisions.
     #[inline]
     pub fn record_service(&mut self, cost: f64) {
         self.service.add(cost);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What has happened to jobs. Of a port, `submitted` is the sum of `completed`, `lost` and the jobs
-/// in flight. Those of a lane are read while its ports count, so the sum holds when they rest.
+/// in flight. Those of a lane are exact only while no port is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Jobs that a port accepted.
@@ -18,13 +18,13 @@ pub struct Counters {
 
 /// Counters of a port that other threads read. Only the port writes.
 #[derive(Debug, Default)]
-pub(crate) struct Published {
+pub(crate) struct SharedCounters {
     submitted: AtomicU64,
     completed: AtomicU64,
     lost: AtomicU64,
 }
 
-impl Published {
+impl SharedCounters {
     pub(crate) fn store(&self, counters: &Counters) {
         self.submitted.store(counters.submitted, Ordering::Relaxed);
         self.completed.store(counters.completed, Ordering::Relaxed);

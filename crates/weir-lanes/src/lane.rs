@@ -2,7 +2,7 @@
 
 use crate::Service;
 use crate::config::LaneConfig;
-use crate::counters::{Counters, Published};
+use crate::counters::{Counters, SharedCounters};
 use crate::link::{WorkerEnd, link};
 use crate::padded::Padded;
 use crate::port::Port;
@@ -39,7 +39,7 @@ pub(crate) struct Shared<J> {
     pub(crate) config: LaneConfig,
     service: Arc<dyn Service<J>>,
     workers: usize,
-    places: Vec<Place<J>>,
+    places: Vec<ThreadSlot<J>>,
     /// The lane has been dropped: nothing is replaced any more.
     is_closed: AtomicBool,
     restarts: AtomicU64,
@@ -47,31 +47,31 @@ pub(crate) struct Shared<J> {
     replaced: Mutex<Vec<Arc<ThreadState>>>,
 }
 
-/// The place of a thread, which the threads that replace it take over.
-struct Place<J> {
-    /// The number of the present thread among those that had this place.
+/// The slot of a thread, which the threads that replace it take over.
+struct ThreadSlot<J> {
+    /// How often the slot's thread was restarted.
     generation: AtomicU64,
-    present: Mutex<Present<J>>,
+    present: Mutex<CurrentThread<J>>,
 }
 
-/// The present thread of a place.
-struct Present<J> {
+/// The current thread of a slot.
+struct CurrentThread<J> {
     state: Arc<ThreadState>,
     /// None if no thread could be started.
     handle: Option<JoinHandle<()>>,
-    /// Ends that their workers have not taken yet.
-    ends: Vec<Option<WorkerEnd<J>>>,
+    /// Ends that their workers have not claimed yet.
+    unclaimed_ends: Vec<Option<WorkerEnd<J>>>,
 }
 
-impl<J> Place<J> {
-    fn lock(&self) -> MutexGuard<'_, Present<J>> {
+impl<J> ThreadSlot<J> {
+    fn lock(&self) -> MutexGuard<'_, CurrentThread<J>> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<J: Send + 'static> Shared<J> {
     /// Makes the rings of a place, and its thread without starting it.
-    fn prepare(&self, number: usize, generation: u64) -> (Present<J>, LaneThread<J>) {
+    fn prepare(&self, number: usize, generation: u64) -> (CurrentThread<J>, LaneThread<J>) {
         let state = ThreadState::new();
         let (workers, ends): (Vec<_>, Vec<_>) = (0..self.workers)
             .map(|_| link(self.config.depth(), Arc::clone(&state), generation))
@@ -83,10 +83,10 @@ impl<J: Send + 'static> Shared<J> {
             ends,
             batch: self.config.batch(),
         };
-        let present = Present {
+        let present = CurrentThread {
             state,
             handle: None,
-            ends: workers.into_iter().map(Some).collect(),
+            unclaimed_ends: workers.into_iter().map(Some).collect(),
         };
         (present, thread)
     }
@@ -107,7 +107,7 @@ impl<J: Send + 'static> Shared<J> {
 
     /// Takes the worker's end of the present thread's rings, once.
     pub(crate) fn take_end(&self, place: usize, worker: usize) -> Option<WorkerEnd<J>> {
-        self.places[place].lock().ends[worker].take()
+        self.places[place].lock().unclaimed_ends[worker].take()
     }
 
     /// Replaces a thread and its rings, unless that has happened since `generation`. The old thread
@@ -147,7 +147,7 @@ impl<J: Send + 'static> Shared<J> {
 /// takes longer ends by itself. Ports of a lane that was dropped accept no jobs.
 pub struct Lane<J: Send + 'static> {
     shared: Arc<Shared<J>>,
-    published: Vec<Arc<Padded<Published>>>,
+    published: Vec<Arc<Padded<SharedCounters>>>,
 }
 
 impl<J: Send + 'static> Lane<J> {
@@ -176,7 +176,7 @@ impl<J: Send + 'static> Lane<J> {
         for number in 0..shared.config.threads() {
             let (present, thread) = shared.prepare(number, 0);
             threads.push(thread);
-            shared.places.push(Place {
+            shared.places.push(ThreadSlot {
                 generation: AtomicU64::new(0),
                 present: Mutex::new(present),
             });
@@ -257,7 +257,7 @@ impl<J: Send + 'static> Drop for Lane<J> {
     fn drop(&mut self) {
         self.shared.is_closed.store(true, Ordering::Release);
         let deadline = Instant::now() + self.shared.config.time_limit();
-        let stop = |place: &Place<J>| {
+        let stop = |place: &ThreadSlot<J>| {
             let mut present = place.lock();
             present.state.stop();
             present.handle.take()

@@ -31,7 +31,7 @@ fn publish_beside_a_parking_thread(jobs: usize) {
         let (signal, published) = &*shared;
         for job in 1..=jobs {
             published.store(job, Ordering::Release);
-            signal.settle(|| parking.thread().unpark());
+            signal.wake_fenced(|| parking.thread().unpark());
         }
         parking.join().expect("takes every job");
     });
@@ -70,7 +70,7 @@ fn loom_two_workers_wake_a_parking_thread() {
             move || {
                 let (signal, published) = &*shared;
                 published[worker].store(1, Ordering::Release);
-                signal.settle(|| thread.unpark());
+                signal.wake_fenced(|| thread.unpark());
             }
         };
         let other = thread::spawn(submit(1));

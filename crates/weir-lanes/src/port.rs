@@ -2,7 +2,7 @@
 
 use crate::Device;
 use crate::config::LaneConfig;
-use crate::counters::{Counters, Published};
+use crate::counters::{Counters, SharedCounters};
 use crate::lane::{Shared, mean};
 use crate::link::{WorkerEnd, receive, send_all};
 use crate::padded::Padded;
@@ -116,7 +116,7 @@ impl<J: Send + 'static> Threads<J> {
     fn check(&mut self, now: Instant, lost: &mut Lost<J>) {
         let limit = self.shared.config.time_limit();
         for (number, link) in self.links.iter_mut().enumerate().filter(|(_, link)| !link.is_closed) {
-            link.end.thread.settle();
+            link.end.thread.wake_fenced();
             let failed = link.end.failed.take(&mut lost.returned);
             lost.count += failed;
             link.sent -= failed;
@@ -176,11 +176,11 @@ pub struct Port<J: Send + 'static> {
     in_flight: usize,
     is_closed: bool,
     counters: Counters,
-    published: Arc<Padded<Published>>,
+    published: Arc<Padded<SharedCounters>>,
 }
 
 impl<J: Send + 'static> Port<J> {
-    pub(crate) fn to_threads(shared: &Arc<Shared<J>>, worker: usize, published: Arc<Padded<Published>>) -> Self {
+    pub(crate) fn to_threads(shared: &Arc<Shared<J>>, worker: usize, published: Arc<Padded<SharedCounters>>) -> Self {
         let config = &shared.config;
         let ends = (0..config.threads()).filter_map(|place| shared.take_end(place, worker));
         let links = ends
@@ -212,7 +212,7 @@ impl<J: Send + 'static> Port<J> {
         Port::new(config, Backend::Device(attached), Arc::default())
     }
 
-    fn new(config: &LaneConfig, backend: Backend<J>, published: Arc<Padded<Published>>) -> Self {
+    fn new(config: &LaneConfig, backend: Backend<J>, published: Arc<Padded<SharedCounters>>) -> Self {
         Port {
             backend,
             depth: config.depth(),
@@ -229,7 +229,7 @@ impl<J: Send + 'static> Port<J> {
     /// the same hint go to the same thread, which executes and returns them in order.
     ///
     /// # Errors
-    /// The job, if as many jobs are in flight as the lane is deep, or if the lane was dropped.
+    /// The job, if `depth` jobs of this port are in flight, or if the lane was dropped.
     #[inline]
     pub fn submit(&mut self, job: J, hint: u64) -> Result<(), J> {
         if self.in_flight >= self.depth {

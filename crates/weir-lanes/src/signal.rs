@@ -3,8 +3,8 @@
 //! A worker publishes jobs and then looks whether the thread is parked; the thread says that it
 //! parks and then looks for jobs. If both have a sequentially consistent fence between their store
 //! and their load, at least one of them sees the other's store. On the worker's side, that fence
-//! would wait for the cache line of the ring on every flush. So only [`Signal::settle`] has it.
-//! [`Signal::wake`] has none: it may miss a thread that is about to park, and then a later call
+//! would wait for the cache line of the ring on every flush. So only [`Signal::wake_fenced`] has
+//! it. [`Signal::wake`] has none: it may miss a thread that is about to park, and then a later call
 //! finds it. A worker polls while it has jobs in flight, and each poll without result calls it.
 
 #[cfg(loom)]
@@ -26,8 +26,8 @@ impl Signal {
         }
     }
 
-    /// Parks the calling thread until it is woken, unless it is not idle. `park` may return without
-    /// reason.
+    /// Parks the calling thread until it is woken, unless there is work. `park` may return
+    /// spuriously.
     pub(crate) fn park(&self, is_idle: impl FnOnce() -> bool, park: impl Fn()) {
         // Swaps: loom orders a plain store after another thread's swap only if it has seen it.
         self.parked.swap(true, Ordering::AcqRel);
@@ -55,8 +55,8 @@ impl Signal {
         }
     }
 
-    /// Wakes the thread unless it will see all that the caller published before.
-    pub(crate) fn settle(&self, unpark: impl FnOnce()) {
+    /// Afterwards the thread is awake, or will see everything that the caller published before.
+    pub(crate) fn wake_fenced(&self, unpark: impl FnOnce()) {
         fence(Ordering::SeqCst);
         self.wake(unpark);
     }

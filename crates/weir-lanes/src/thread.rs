@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Looks at the rings, with nothing there, after which an idle thread yields.
+/// Empty polls of the rings before an idle thread yields.
 const SPINS: u32 = 256;
-/// Looks after which it parks.
+/// Empty polls before it parks.
 const SPINS_AND_YIELDS: u32 = SPINS + 64;
-/// The interval between batches that are timed.
-const TIMED: u64 = 64;
+/// One batch in this number is timed.
+const TIMING_INTERVAL: u64 = 64;
 
 /// What others see of a lane thread.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl ThreadState {
     }
 
     /// Wakes the thread unless it will see all that the caller published before.
-    pub(crate) fn settle(&self) {
-        self.signal.settle(|| self.unpark());
+    pub(crate) fn wake_fenced(&self) {
+        self.signal.wake_fenced(|| self.unpark());
     }
 
     fn unpark(&self) {
@@ -69,7 +69,7 @@ impl ThreadState {
     /// Makes the thread end at its next batch boundary.
     pub(crate) fn stop(&self) {
         self.exit.store(true, Ordering::Relaxed);
-        self.settle();
+        self.wake_fenced();
     }
 
     fn is_stopped(&self) -> bool {
@@ -177,7 +177,7 @@ impl<J> LaneThread<J> {
 /// Executes a batch and sends it back. `jobs` is empty afterwards.
 fn execute<J>(service: &dyn Service<J>, state: &ThreadState, end: &mut ThreadEnd<J>, jobs: &mut Vec<J>) {
     let batches = state.progress();
-    let start = batches.is_multiple_of(TIMED).then(Instant::now);
+    let start = batches.is_multiple_of(TIMING_INTERVAL).then(Instant::now);
     let count = jobs.len();
     // A job that a panic left half changed is never executed again, and a service guards its own
     // state.
@@ -194,7 +194,7 @@ fn execute<J>(service: &dyn Service<J>, state: &ThreadState, end: &mut ThreadEnd
     state.work.batches.store(batches + 1, Ordering::Relaxed);
 }
 
-/// Leaves only those jobs in a batch that panicked that were finished.
+/// Keeps the finished jobs of a batch that panicked, and returns the others by `failed`.
 fn give_back_unfinished<J>(service: &dyn Service<J>, end: &ThreadEnd<J>, jobs: &mut Vec<J>) {
     let is_finished = |job: &mut J| catch_unwind(AssertUnwindSafe(|| service.is_finished(job))).unwrap_or(false);
     end.failed.put(jobs.extract_if(.., |job| !is_finished(job)));

@@ -31,12 +31,12 @@ const MIN_CHARGED_BYTES: usize = 16 << 10;
 /// Messages of this many bytes or more are in the size class *large*, others in *small*.
 const MIN_LARGE_BYTES: usize = 1 << 20;
 
-/// One part in this many of the budget is reserved for messages that are not large, so that large
-/// claims do not keep them out.
+/// 1/N of the budget is reserved for messages that are not large, so that large claims do not keep
+/// them out.
 const SMALL_RESERVE_DIVISOR: usize = 8;
 
-/// The quota of a connection: one part in this many of the budget, or a single message of any
-/// length. Large and small messages have separate quotas.
+/// The quota of a connection: 1/N of the budget, or a single message of any length. Large and small
+/// messages have separate quotas.
 const PEER_QUOTA_DIVISOR: usize = 4;
 
 /// The least average rate, over [`MessageLimits::rate_window`], at which a client must send:
@@ -44,8 +44,8 @@ const PEER_QUOTA_DIVISOR: usize = 4;
 const MIN_BYTES_PER_SECOND: u128 = 1 << 20;
 
 /// Intervals of [`MessageLimits::rate_window`]. If another request is refused for lack of budget
-/// during an interval, the rate must hold within that interval, and one part in this many of the
-/// claimed length must arrive in it. So a claim without bytes keeps others out for one interval
+/// during an interval, the rate must hold within that interval, and 1/N of the claimed length must
+/// arrive in it. So a claim without bytes keeps others out for one interval
 /// only.
 const RATE_INTERVALS: u32 = 30;
 
@@ -139,8 +139,8 @@ impl Budget {
         let (charged_to_peer, quota) = (*peer.counter_for(bytes), self.total_bytes / PEER_QUOTA_DIVISOR);
         if charged_to_peer > 0 && charged_to_peer + bytes > quota {
             return Err(Status::resource_exhausted(format!(
-                "the message has {bytes} bytes; the messages of one client may have {quota} at a time, or one alone any number, and this client's \
-                 have {charged_to_peer} now: try again"
+                "the message has {bytes} bytes; one client may have {quota} bytes in progress, or a single larger message, and this client has \
+                 {charged_to_peer}: try again"
             )));
         }
         let free = match bytes >= MIN_LARGE_BYTES {
@@ -392,8 +392,8 @@ impl MeteredBody {
         }
     }
 
-    /// Satisfies the rate of the current window and interval: the next message has its own
-    /// deadline.
+    /// The message is complete, so that the current window and interval count as met: the next
+    /// message has its own deadline.
     fn satisfy_rate(&mut self) {
         self.count_received(usize::MAX);
     }
@@ -526,8 +526,8 @@ impl HttpBody for MeteredBody {
                 ready!(this.poll_too_slow(context));
                 let rate_window = this.limits.rate_window;
                 this.refuse(Status::deadline_exceeded(format!(
-                    "the rest of the request has not come: a client sends it, or {} KiB/s, in {rate_window:?}, and where others wait for room \
-                     this much and a part in {RATE_INTERVALS} of the message in each {:?}",
+                    "the request is too slow: send at least {} KiB/s, averaged over {rate_window:?}; while others are refused for lack of \
+                     budget, that rate and 1/{RATE_INTERVALS} of the message in each {:?}",
                     MIN_BYTES_PER_SECOND >> 10,
                     rate_window / RATE_INTERVALS
                 )))

@@ -1,6 +1,6 @@
 //! Admission of large batches: a budget of updates that are decoded at a time.
 //!
-//! A decoded update takes hundreds of bytes where the wire has two. Batches wait for the budget in
+//! A decoded update takes hundreds of bytes for two on the wire. Batches wait for the budget in
 //! order of arrival, before any update is decoded. Small batches are not counted.
 
 use tokio::sync::{Semaphore, SemaphorePermit};

@@ -29,8 +29,11 @@ pub(crate) fn transmit(port: VarId) -> (Exit, FusedExit) {
 /// As [`transmit`], after the driver has finished the packet for its port.
 pub(crate) fn stamp_and_transmit(port: VarId) -> (Exit, FusedExit) {
     let (exit, _) = transmit(port);
-    let exit = Exit { name: "finish", ..exit };
-    (exit, FusedExit::Finish(port))
+    let exit = Exit {
+        name: "stamp-and-transmit",
+        ..exit
+    };
+    (exit, FusedExit::StampAndTransmit(port))
 }
 
 /// As [`transmit`], to a port that leads back to ingress.
@@ -75,5 +78,5 @@ pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, aft
         deparsed: false,
         touches: Some(touches),
     };
-    (exit, FusedExit::Driver { after_egress })
+    (exit, FusedExit::Punt { after_egress })
 }

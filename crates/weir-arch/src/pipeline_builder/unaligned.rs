@@ -1,5 +1,5 @@
 //! Headers that do not begin and end at whole bytes have no compiled form. Before a parser extracts
-//! one, the packet leaves by the restart exit, and the driver processes it from its start.
+//! one, the packet is punted, and the driver processes it from its start.
 
 use weir_ir::passes::written;
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId};

@@ -46,7 +46,7 @@ pub(crate) struct Pipeline {
     pub deparser: usize,
     /// The deparser does something that outlives the packet: it runs for packets that are dropped
     /// too.
-    pub deparser_lasts: bool,
+    pub deparser_has_side_effects: bool,
 }
 
 /// Values of `PSA_MeterColor_t`.
@@ -118,14 +118,14 @@ impl Psa {
         let is_own = |call: &Call, _| externs::own(&program, call).is_some();
         let registered = BoundExterns::new(&program, engines.sites(), externs, is_own)?;
         let ops = externs::resolve(&program, engines.sites(), &registered)?;
-        let lasts = |block| lasts(&program, &engines, &ops, block, |_| false);
+        let has_side_effects = |block| has_side_effects(&program, &engines, &ops, block, |_| false);
         let pipeline = |parser, control, deparser| -> Result<Pipeline, LoadError> {
             let deparser = calls::block_with_role(&program, deparser, TARGET)?;
             Ok(Pipeline {
                 parser: calls::block_with_role(&program, parser, TARGET)?,
                 control: calls::block_with_role(&program, control, TARGET)?,
                 deparser,
-                deparser_lasts: lasts(deparser),
+                deparser_has_side_effects: has_side_effects(deparser),
             })
         };
         let blocks = Blocks {
@@ -152,8 +152,8 @@ impl Psa {
     }
 
     /// Whether a block has lasting effects other than the permitted ones.
-    pub(crate) fn lasts(&self, block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
-        lasts(&self.program, &self.engines, &self.ops, block, allowed)
+    pub(crate) fn has_side_effects(&self, block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
+        has_side_effects(&self.program, &self.engines, &self.ops, block, allowed)
     }
 
     /// Egress headers that are ingress headers in compiled code.
@@ -253,7 +253,7 @@ impl Psa {
         let (clones, drops) = (is_set(&state, output.clone), is_set(&state, output.drop));
         let resubmits = !drops && is_set(&state, output.resubmit);
         let mut deparsed = Vec::new();
-        if clones || !drops || self.blocks.ingress.deparser_lasts {
+        if clones || !drops || self.blocks.ingress.deparser_has_side_effects {
             let out = [&fields.clone_i2e, &fields.resubmit, &fields.normal];
             match self.deparse(self.blocks.ingress.deparser, &mut state, &out, env) {
                 Ok(bytes) => deparsed = bytes,
@@ -380,7 +380,7 @@ impl Psa {
         let is_set = |var| get(&packet.state.frame, var) != 0;
         let (clones, drops) = (is_set(output.clone), is_set(output.drop));
         let mut bytes = Vec::new();
-        if clones || !drops || self.blocks.egress.deparser_lasts {
+        if clones || !drops || self.blocks.egress.deparser_has_side_effects {
             let out = [&fields.clone_e2e, &fields.recirculate];
             match self.deparse(self.blocks.egress.deparser, &mut packet.state, &out, env) {
                 Ok(deparsed) => bytes = deparsed,
@@ -421,10 +421,19 @@ impl Psa {
 }
 
 /// Whether a block has lasting effects other than the permitted ones.
-fn lasts(program: &Program, engines: &Engines, ops: &[Op], block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
+fn has_side_effects(
+    program: &Program,
+    engines: &Engines,
+    ops: &[Op],
+    block: usize,
+    allowed: impl Fn(&Op) -> bool,
+) -> bool {
     let sites = engines.sites().iter(program);
     let mut here = sites.filter(|(_, body, ..)| *body == BodyKey::Block(block));
-    here.any(|(site, ..)| ops.get(site.index()).is_some_and(|op| op.lasts() && !allowed(op)))
+    here.any(|(site, ..)| {
+        ops.get(site.index())
+            .is_some_and(|op| op.has_side_effects() && !allowed(op))
+    })
 }
 
 impl Architecture for Psa {
@@ -533,11 +542,11 @@ impl Architecture for Psa {
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());
         }
-        if exit == fuse::exit::END_OF_INGRESS {
+        if exit == fuse::exit::PUNT_AFTER_INGRESS {
             return self.end_of_ingress(&arrived, state, env);
         }
         let handed = |number| {
-            let var = fuse::handed_over(&self.program, number);
+            let var = fuse::punt_variable(&self.program, number);
             let found = values.iter().find(|(v, _)| *v == var);
             found.map_or(0, |(_, value)| value.to_u64_saturating())
         };

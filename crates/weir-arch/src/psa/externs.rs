@@ -85,7 +85,7 @@ pub(crate) enum Op {
 
 impl Op {
     /// Whether something is left of it when the packet is gone.
-    pub(crate) fn lasts(&self) -> bool {
+    pub(crate) fn has_side_effects(&self) -> bool {
         match self {
             Op::Hash(_)
             | Op::HashRange(_)

@@ -526,7 +526,7 @@ impl Architecture for Tna {
         fuse::fuse(self, false)
     }
 
-    fn fused_finish(&self, bytes: &mut [u8], now_ns: u64) -> usize {
+    fn fused_stamp(&self, bytes: &mut [u8], now_ns: u64) -> usize {
         transmit::update_delay(bytes, now_ns).unwrap_or(0)
     }
 

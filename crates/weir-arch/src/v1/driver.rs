@@ -500,12 +500,12 @@ impl Architecture for V1Model {
             ingress_port: port,
             received_bytes,
             truncate: marks.truncate,
-            recirculate: marks.recirculate.take_if(|_| exit == fuse::exit::END_OF_INGRESS),
+            recirculate: marks.recirculate.take_if(|_| exit == fuse::exit::PUNT_AFTER_INGRESS),
             handling: Handling::default(),
             passes: 0,
             tag: PacketTag::NONE,
         };
-        if exit == fuse::exit::END_OF_INGRESS {
+        if exit == fuse::exit::PUNT_AFTER_INGRESS {
             self.end_of_ingress(packet, marks, env)
         } else {
             self.end_of_egress(packet, marks, sent_to, env)

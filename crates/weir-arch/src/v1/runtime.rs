@@ -39,7 +39,7 @@ pub(crate) struct Marks {
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
-    /// What the pipeline brings along.
+    /// A call that fusing has inserted.
     Pseudo(Pseudo),
     /// Whether a checksum was wrong.
     ChecksumError,

@@ -93,7 +93,7 @@ impl Switch {
             let left = *left;
             match exit {
                 _ if left == 0 => {}
-                FusedExit::Transmit(_) | FusedExit::Finish(_) if !self.loopback.is_empty() => again |= left,
+                FusedExit::Transmit(_) | FusedExit::StampAndTransmit(_) if !self.loopback.is_empty() => again |= left,
                 FusedExit::Transmit(var) => {
                     let (out, lengths) = (fast.whole.machine.row(*var), fast.whole.machine.lengths());
                     transmitted |= left;
@@ -113,12 +113,12 @@ impl Switch {
                         self.stats.sent_all(&sent[..some], &bytes[..some]);
                     }
                 }
-                FusedExit::Finish(var) => {
+                FusedExit::StampAndTransmit(var) => {
                     let (now_ns, out) = (self.now_ns, fast.whole.machine.row(*var));
                     transmitted |= left;
                     for slot in Slots(left) {
                         let frame = &mut frames[slot];
-                        let front = self.arch.fused_finish(frame.bytes_mut(), now_ns);
+                        let front = self.arch.fused_stamp(frame.bytes_mut(), now_ns);
                         frame.skip(front);
                         verdicts[slot] = Verdict::Transmit(out[slot] as u32);
                         self.stats.sent_all(&out[slot..=slot], &[frame.length() as u64]);
@@ -127,7 +127,7 @@ impl Switch {
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
                 FusedExit::Recirculate(_) => again |= left,
                 FusedExit::Queue => queued |= left,
-                FusedExit::Driver { .. } => continuing |= left,
+                FusedExit::Punt { .. } => continuing |= left,
             }
         }
         if !are_counted {
@@ -214,10 +214,10 @@ impl Switch {
         let ran = u64::from(!passage.is_again);
         for (number, exit) in exits {
             match exit {
-                FusedExit::Transmit(port) | FusedExit::Finish(port) => {
+                FusedExit::Transmit(port) | FusedExit::StampAndTransmit(port) => {
                     let port = stage.machine.narrow_value(slot, port) as u32;
-                    if matches!(exit, FusedExit::Finish(_)) {
-                        let front = self.arch.fused_finish(frame.bytes_mut(), passage.time_ns);
+                    if matches!(exit, FusedExit::StampAndTransmit(_)) {
+                        let front = self.arch.fused_stamp(frame.bytes_mut(), passage.time_ns);
                         frame.skip(front);
                     }
                     self.work_onward(passage.of, ran);
@@ -240,7 +240,7 @@ impl Switch {
                         }
                     }
                 }
-                FusedExit::Driver { after_egress } => {
+                FusedExit::Punt { after_egress } => {
                     self.not_run(passage);
                     let values = values_of(stage, number, slot);
                     stage.packets[slot].passes = passage.passes;

@@ -14,16 +14,16 @@
 //! | exact, up to 12 bits in all | an array of pointers to records, indexed by the key | record + 8 per possible key |
 //! | exact, 13 to 16 bits in all, with more than one word of data | the same | the same |
 //! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, and 80 of the writer; with `idle_timeout` 19–30, and 110 of the writer |
-//! | the same, more | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
+//! | exact, in one word with data; without handles; more than 1,024 entries | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cuckoo buckets of one cache line: four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cuckoo buckets of one cache line: two slots with key and result | 51–103; up to 128 entries 64 KB at most |
-//! | exact, other | hash table of records | 15–30 + record |
+//! | exact, all others | hash table of records | 15–30 + record |
 //! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | address ranges, sixteen compared at once | 16 KB in all, and 40–56 + record |
-//! | the same, up to 64 entries, other processors | address intervals, searched by bisection | 32 + record |
-//! | the same, more, of 24 bits at least, with records of up to 64 bytes, where the program gives a size of 16,384 and more | DIR-24-8 with records between the slots: 128 MB + 1 KB per /24 with longer prefixes | 20 + record of the first 16,384 |
-//! | the same, more, others | DIR-24-8: up to 64 MB + 1 KB per /24 with longer prefixes | 20 + record |
-//! | other, up to 16 entries | masked compares, one rule after the other | 150–500 |
-//! | other, more | tuple space: a hash table per mask, searched by falling rank | 40–60 + record |
+//! | one LPM key, 1–32 bits, up to 64 entries; other processors | address intervals, searched by bisection | 32 + record |
+//! | one LPM key, 24–32 bits, more entries than above, with records of up to 64 bytes, where the program gives a size of 16,384 and more | DIR-24-8 with records between the slots: 128 MB + 1 KB per /24 with longer prefixes | 20 + record of the first 16,384 |
+//! | one LPM key, 1–32 bits, all others | DIR-24-8: up to 64 MB + 1 KB per /24 with longer prefixes | 20 + record |
+//! | all other keys, up to 16 entries | masked compares, one rule after the other | 150–500 |
+//! | all other keys, more entries | tuple space: a hash table per mask, searched by falling rank | 40–60 + record |
 //!
 //! A record holds the result. It takes 8 bytes more with `idle_timeout`, 16 more [with
 //! counts](FastTable::with_counts), and 8 more for its number in arrays and hash tables. In a hash
@@ -77,8 +77,8 @@ pub use vector_lookup::PrefetchQueue;
 
 pub(crate) use mem::prefetch;
 
-/// The granularity of last hits, in nanoseconds: about a millisecond. An entry that is hit all the
-/// time is so not written all the time. Some structures are more exact.
+/// The granularity of last hits, in nanoseconds: about a millisecond, so that a hot entry is
+/// written at most once per tick. Some structures are more exact.
 pub const LAST_HIT_TICK_NS: u64 = 1 << 20;
 
 /// The first word of a result, the *head*. Bits 0..32 are the entry's handle or, [with

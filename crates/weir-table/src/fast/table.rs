@@ -489,8 +489,8 @@ impl SlotAddressing {
 
 /// Changes of a table that are made under one lock ([`FastTable::update_batch`]).
 ///
-/// Entries are identified by their handles. The caller may pass an entry as it is by now rather
-/// than as it was: `insert` may give the new owner of a handle before `remove` gives the old one. A
+/// Entries are identified by their handles. Updates may be reordered: the `insert` of a handle that
+/// is reused may precede the `remove` of the handle's old entry. A
 /// [count](FastTable::with_counts) therefore stays with its handle, also from `remove` to `insert`.
 /// The caller resets it with [`FastTable::take_counted`] when an entry is gone for good, before its
 /// handle is reused.

@@ -2,7 +2,7 @@
 
 use super::super::driver::Psa;
 use super::super::externs::{self, Op};
-use super::{exit, handed_over};
+use super::{exit, punt_variable};
 use crate::driver::DropReason;
 use crate::pipeline_builder::{ExitTable, Pseudo, RANDOM, driver, drop, host, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
@@ -15,7 +15,7 @@ use weir_ir::{Call, Loc, Program, VarId};
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
-    /// What the pipeline brings along.
+    /// A call that fusing has inserted.
     Pseudo(Pseudo),
 }
 
@@ -105,7 +105,7 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
     let mut emitted = vec![port];
     for (at, emit) in arch.emits.iter().flatten().enumerate() {
         if !emit.always {
-            emitted.push(handed_over(&arch.program, 1 + at));
+            emitted.push(punt_variable(&arch.program, 1 + at));
         }
         let header = &program.headers[emit.header];
         emitted.push(header.valid);
@@ -119,11 +119,16 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
         drop("egress-drop", DropReason::EgressDrop),
-        driver("end-of-ingress", after_ingress, everything.clone(), false),
-        driver("deparsed", together(&arch.fields.normal), egress, false),
+        driver("punt-after-ingress", after_ingress, everything.clone(), false),
+        driver(
+            "punt-before-egress-parser",
+            together(&arch.fields.normal),
+            egress,
+            false,
+        ),
         drop("assert", DropReason::Assert),
         drop("instruction-budget", DropReason::InstructionBudget),
-        driver("restart", Vec::new(), everything.clone(), false),
+        driver("punt-from-start", Vec::new(), everything.clone(), false),
         driver("end-of-egress", together(&after_egress), everything, true),
         drop("extern", DropReason::Extern),
     ];

@@ -1,10 +1,10 @@
 //! PSA's blocks and what the driver does between them, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, sent to one port, whose queue
-//! is empty, or dropped. Clones, groups, resubmission, recirculation and other classes of service
-//! leave it where ingress ends, and [`super::driver`] resumes there; what the egress parser
-//! cannot be given without making a packet leaves it between ingress and egress, and what clones in
-//! egress where that ends.
+//! The pipeline is the fast path: a packet that is received at a port and sent to one port, whose
+//! queue is empty, or dropped. Clones, groups, resubmission, recirculation and other classes of
+//! service are punted after ingress, and [`super::driver`] resumes there. Packets whose egress
+//! parser needs real bytes are punted before it. Packets that clone in egress are punted after the
+//! egress control.
 
 mod calls;
 mod sums;
@@ -34,9 +34,10 @@ pub(crate) mod exit {
     pub const INGRESS_DROP: u32 = 1;
     pub const EGRESS_DROP: u32 = 2;
     /// The ingress control has ended; nothing after it has run.
-    pub const END_OF_INGRESS: u32 = 3;
-    /// The ingress deparser has ended, without having made the packet.
-    pub const DEPARSED: u32 = 4;
+    pub const PUNT_AFTER_INGRESS: u32 = 3;
+    /// The ingress deparser has run, and has not built the packet's bytes: the egress parser needs
+    /// them.
+    pub const PUNT_BEFORE_EGRESS_PARSER: u32 = 4;
     pub const ASSERT: u32 = 5;
     pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
     pub const PUNT_FROM_START: u32 = 7;
@@ -81,7 +82,7 @@ pub(crate) fn aliases(program: &Program, egress_parser: usize, emits: &[Emit]) -
 
 /// Variables of the pipeline alone that the driver is handed: the port, then for each emitted
 /// header whether it was.
-pub(crate) fn handed_over(program: &Program, number: usize) -> VarId {
+pub(crate) fn punt_variable(program: &Program, number: usize) -> VarId {
     VarId::new(program.vars.len() + number)
 }
 
@@ -103,17 +104,17 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     let deparser = &program.blocks[blocks.ingress.deparser].body;
     let calls = "it calls externs whose effects last";
     for block in [blocks.ingress.parser, blocks.egress.parser, blocks.egress.deparser] {
-        if arch.lasts(block, nothing) {
+        if arch.has_side_effects(block, nothing) {
             return refused(block, calls);
         }
     }
-    if arch.lasts(blocks.ingress.deparser, digests) {
+    if arch.has_side_effects(blocks.ingress.deparser, digests) {
         return refused(blocks.ingress.deparser, calls);
     }
     if !endless(&program.blocks[blocks.egress.parser].body).is_empty() {
         return refused(blocks.egress.parser, "it has a state that never ends");
     }
-    if blocks.ingress.deparser_lasts && !emits::may_rerun(program, deparser) {
+    if blocks.ingress.deparser_has_side_effects && !emits::may_rerun(program, deparser) {
         let problem = "it sends digests, and would change headers again where the driver runs it once more";
         return refused(blocks.ingress.deparser, problem);
     }
@@ -125,7 +126,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     }
     let mut builder = PipelineBuilder::new(program);
     let port = builder.variable("$port", 32);
-    debug_assert_eq!(port, handed_over(program, 0));
+    debug_assert_eq!(port, punt_variable(program, 0));
     let flags: Vec<VarId> = emits.iter().map(|_| builder.variable("$emitted", 1)).collect();
     let now_us = builder.variable("$now_us", 64);
     let mut emitted = Emitted {
@@ -136,7 +137,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         aliased: Vec::new(),
         renaming: Renaming::default(),
         leading_headers: 0,
-        punt_exit: exit::DEPARSED,
+        punt_exit: exit::PUNT_BEFORE_EGRESS_PARSER,
         deparse_block: None,
     };
     emitted.alias(program, arch.aliases());
@@ -149,7 +150,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         current: 0,
         problem: None,
     };
-    let error_path = builder.whole();
+    let error_path = builder.append_pipeline();
     match (builder.problem.take(), error_path) {
         (None, Some(error_path)) => builder.finish(error_path),
         (Some(problem), _) => Err(problem),
@@ -259,7 +260,7 @@ impl Builder<'_> {
                 Some(())
             }
             Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
-                self.terminate(Terminator::Exit(exit::END_OF_INGRESS));
+                self.terminate(Terminator::Exit(exit::PUNT_AFTER_INGRESS));
                 self.at = self.block();
                 Some(())
             }
@@ -332,7 +333,7 @@ impl Builder<'_> {
     }
 
     /// Everything; gives the body's `on_error` and `error`.
-    fn whole(&mut self) -> Option<(BlockId, VarId)> {
+    fn append_pipeline(&mut self) -> Option<(BlockId, VarId)> {
         let arch = self.arch;
         let (fields, blocks) = (&arch.fields, arch.blocks);
         let parser = &arch.program.blocks[blocks.ingress.parser].body;
@@ -341,7 +342,7 @@ impl Builder<'_> {
         let appended = self.block_of(blocks.ingress.parser);
         self.name_endless(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
-        self.parsed(appended.accepted, appended.rejected, error, fields.ingress_error);
+        self.join_parser_ends(appended.accepted, appended.rejected, error, fields.ingress_error);
         let measured = self.egress_measures();
         let headers = match arch.program.shared_group("ingress_headers") {
             Some(group) => group.headers.clone(),
@@ -381,7 +382,7 @@ impl Builder<'_> {
         let differs = self.temporary(1);
         let value = Rvalue::Binary(BinaryOp::Ne, Operand::Var(before), Operand::Var(after));
         self.assign(differs, value);
-        self.leave_if(differs, exit::DEPARSED);
+        self.leave_if(differs, exit::PUNT_BEFORE_EGRESS_PARSER);
     }
 
     /// Whether egress counts or meters bytes.
@@ -403,26 +404,26 @@ impl Builder<'_> {
     fn end_of_ingress(&mut self) {
         let output = self.arch.fields.ingress;
         if let Some(clone) = output.clone {
-            self.leave_if(clone, exit::END_OF_INGRESS);
+            self.leave_if(clone, exit::PUNT_AFTER_INGRESS);
         }
         if let Some(drop) = output.drop {
             // A deparser that sends digests runs for dropped packets too.
-            let exit = match self.arch.blocks.ingress.deparser_lasts {
-                true => exit::END_OF_INGRESS,
+            let exit = match self.arch.blocks.ingress.deparser_has_side_effects {
+                true => exit::PUNT_AFTER_INGRESS,
                 false => exit::INGRESS_DROP,
             };
             self.leave_if(drop, exit);
         }
         if let Some(resubmit) = output.resubmit {
-            self.leave_if(resubmit, exit::END_OF_INGRESS);
+            self.leave_if(resubmit, exit::PUNT_AFTER_INGRESS);
         }
         for var in [output.group, output.class_of_service].into_iter().flatten() {
             let is_set = self.test(BinaryOp::Ne, var, 0);
-            self.leave_if(is_set, exit::END_OF_INGRESS);
+            self.leave_if(is_set, exit::PUNT_AFTER_INGRESS);
         }
         if let Some(port) = output.port {
             let goes_back = self.test(BinaryOp::Eq, port, PORT_RECIRCULATE.into());
-            self.leave_if(goes_back, exit::END_OF_INGRESS);
+            self.leave_if(goes_back, exit::PUNT_AFTER_INGRESS);
             let to = self.port;
             self.copy(Some(to), port);
         }
@@ -435,13 +436,13 @@ impl Builder<'_> {
         let port = self.port;
         fields.egress_port.iter().for_each(|v| self.copy(*v, port));
         self.set_all(&fields.egress_path, fields.path(Path::NormalUnicast));
-        // What another way would have brought.
+        // Metadata that only packets on other paths have.
         self.clear(&fields.clone_i2e)?;
         let program = Arc::clone(&arch.program);
         let parser = &program.blocks[blocks.egress.parser].body;
         self.begin(blocks.egress.parser);
         let (accepted, rejected) = self.reparse(&program, parser);
-        self.parsed(accepted, rejected, parser.error?, fields.egress_error);
+        self.join_parser_ends(accepted, rejected, parser.error?, fields.egress_error);
         self.block_of(blocks.egress.control);
         if let Some(clone) = fields.egress.clone {
             self.leave_if(clone, exit::END_OF_EGRESS);

@@ -5,14 +5,14 @@ use super::Builder;
 use weir_ir::{Call, Loc, Operand, Rvalue, UnaryOp};
 
 impl Builder<'_> {
-    /// Every block begins with sums of nothing.
+    /// Resets all sums, as every block begins with empty ones.
     pub(super) fn clear_sums(&mut self) {
         for (_, sum) in self.sums.clone() {
             self.set(Some(sum), 0);
         }
     }
 
-    /// What stands for a call of an instance; `None` where nothing can.
+    /// Lowers a call of an instance; `None` if it cannot be lowered.
     pub(super) fn internet(&mut self, op: &Op, call: &Call, loc: Loc) -> Option<()> {
         let result = call.results.first().copied();
         match op {

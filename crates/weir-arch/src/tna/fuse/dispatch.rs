@@ -15,7 +15,7 @@ use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 /// The most branches for egress: pipes of ingress times parsers of egress. It bounds code size.
 const MAX_BRANCHES: usize = 16;
 
-/// Where packets continue that met a parser error, as an extraction beyond their end.
+/// Where packets continue that met a parser error, such as an extraction beyond their end.
 pub(super) struct ParserErrorPath {
     /// The variable from which the block reads the error.
     error: VarId,

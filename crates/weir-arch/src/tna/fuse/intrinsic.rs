@@ -34,7 +34,7 @@ pub(super) struct ParserOutcomes {
     pub accepted: BlockId,
     /// Where rejected packets continue.
     pub rejected: BlockId,
-    /// Where packets continue that met a parser error, as an extraction beyond their end.
+    /// Where packets continue that met a parser error, such as an extraction beyond their end.
     pub on_error: BlockId,
 }
 

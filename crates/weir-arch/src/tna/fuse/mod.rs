@@ -54,7 +54,7 @@ pub(crate) mod exit {
     /// A drop by `drop_ctl`, by the parser, or for lack of an egress port.
     pub const INGRESS_DROP: u32 = 1;
     /// The driver continues after the control: that of ingress, or of egress in the egress
-    /// pipeline. Nothing after the control has run. The exit's printed name is `end-of-control`.
+    /// pipeline. Nothing after the control has run.
     pub const PUNT_AFTER_CONTROL: u32 = 2;
     /// The packet has exceeded its instruction budget.
     pub const INSTRUCTION_BUDGET_DROP: u32 = 3;
@@ -151,7 +151,7 @@ pub(crate) fn fuse(arch: &Tna, with_egress: bool) -> Result<Fused, NotCompiled> 
     // A ghost control needs an event for each queued packet, so its pipes get no egress pipeline.
     let egress = (with_egress && !arch.has_ghost()).then(|| queued::fuse(arch));
     let has_egress_pipeline = matches!(egress, Some(Ok(_)));
-    let (mut fused, exits) = with_punt_fallback("what ingress deparsers make of all packets", |punts_all| {
+    let (mut fused, exits) = with_punt_fallback("requests made for every packet", |punts_all| {
         let mut builder = Builder::new(arch)?;
         (builder.has_egress_pipeline, builder.punts_all) = (has_egress_pipeline, punts_all);
         let mut inputs = vec![(builder.ingress_port, Input::Port), (builder.now_ns, Input::NowNs)];

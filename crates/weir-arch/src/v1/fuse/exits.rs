@@ -74,16 +74,20 @@ pub(super) fn exit_table(
     let egress = touched(&arch.program, &to_the_end, kind);
     let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     // A punted packet runs egress, and so do the copies that egress makes.
-    let goes_on = if goes_again(arch) { everything.clone() } else { egress };
+    let touches = if may_recirculate(arch) {
+        everything.clone()
+    } else {
+        egress
+    };
     let exits = vec![
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
         drop("egress-drop", DropReason::EgressDrop),
-        driver("end-of-ingress", after_ingress, goes_on.clone(), false),
-        driver("end-of-egress", after_egress, goes_on, true),
+        driver("punt-after-ingress", after_ingress, touches.clone(), false),
+        driver("end-of-egress", after_egress, touches, true),
         drop("assert", DropReason::Assert),
         drop("instruction-budget", DropReason::InstructionBudget),
-        driver("restart", Vec::new(), everything, false),
+        driver("punt-from-start", Vec::new(), everything, false),
         drop("extern", DropReason::Extern),
     ];
     ExitTable {
@@ -94,7 +98,7 @@ pub(super) fn exit_table(
 }
 
 /// Whether packets may come to ingress a second time.
-fn goes_again(arch: &V1Model) -> bool {
+fn may_recirculate(arch: &V1Model) -> bool {
     let bodies = arch.program.blocks.iter().map(|b| &b.body);
     let mut insts = bodies.flat_map(|b| b.blocks.iter()).flat_map(|(_, b)| &b.insts);
     insts.any(|i| match &i.kind {

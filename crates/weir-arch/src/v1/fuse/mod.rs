@@ -1,8 +1,8 @@
 //! v1model's blocks and what the driver does between them, as one pipeline for a compiling engine.
 //!
-//! The pipeline is the way of the plain packet: received at a port, sent to one port whose queue is
-//! empty, or dropped. Rarer packets are punted where ingress or egress ends, and [`super::driver`]
-//! resumes there.
+//! The pipeline is the fast path: a packet that is received at a port and sent to one port, whose
+//! queue is empty, or dropped. Rarer packets are punted where ingress or egress ends, and
+//! [`super::driver`] resumes there.
 
 mod calls;
 mod exits;
@@ -28,7 +28,7 @@ pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
     pub const INGRESS_DROP: u32 = 1;
     pub const EGRESS_DROP: u32 = 2;
-    pub const END_OF_INGRESS: u32 = 3;
+    pub const PUNT_AFTER_INGRESS: u32 = 3;
     pub const END_OF_EGRESS: u32 = 4;
     pub const ASSERT: u32 = 5;
     pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
@@ -77,7 +77,7 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled>
         now_us,
         port,
     };
-    let error_path = builder.whole(blocks)?;
+    let error_path = builder.append_pipeline(blocks)?;
     builder.finish(blocks, error_path)
 }
 
@@ -150,7 +150,7 @@ impl Builder<'_> {
         let plain = self.is_csum16(call, 1)
             && call.constant_input(2) == Some(0)
             && call.constant_input(4).is_some_and(|max| max > 0xffff);
-        // Bits so far; `None` after something whose length only the packet knows.
+        // Bits so far; `None` after a field of variable length.
         let mut at = Some(0u32);
         plain
             && call.inputs(3).iter().all(|leaf| match leaf {
@@ -174,7 +174,7 @@ impl Builder<'_> {
             })
     }
 
-    /// As [`Self::is_plain_sum`] says. What headers add is summed up before, where they are valid.
+    /// A sum for which [`Self::is_plain_sum`] holds. First sums the fields of each valid header.
     fn sum(&mut self, call: &Call, loc: Loc) {
         let mut all = Vec::new();
         let mut so_far = None;
@@ -206,7 +206,7 @@ impl Builder<'_> {
             self.terminate(Terminator::Goto(join));
             self.at = join;
         }
-        // Before the scalars, which may end with something whose length only the packet knows.
+        // Before the scalars, which may end with a field of variable length.
         all.splice(0..0, so_far.map(|sum| InLeaf::Value(Operand::Var(sum))));
         let result = self.temporary(16);
         self.push(pseudo(CHECKSUM, Some(ArgumentValue::In(all)), Some(result)), loc);
@@ -287,19 +287,19 @@ impl Builder<'_> {
         found
     }
 
-    /// Everything; gives the body's `on_error` and `error`.
-    fn whole(&mut self, blocks: Blocks) -> Result<(BlockId, VarId), NotCompiled> {
+    /// Appends all blocks; returns the body's `on_error` and `error`.
+    fn append_pipeline(&mut self, blocks: Blocks) -> Result<(BlockId, VarId), NotCompiled> {
         let arch = self.arch;
         let fields = arch.fields;
         let length_is_read = self.length_is_read(blocks);
         if length_is_read && !arch.groups.headers.iter().all(|h| self.is_whole(*h)) {
-            let problem = "it reads packet_length, and there are headers of a length that only packets know";
+            let problem = "it reads packet_length, and there are headers of variable length";
             return Err(NotCompiled::block(&arch.program, blocks.egress, problem));
         }
         let parser = &arch.program.blocks[blocks.parser].body;
         let no_error = || NotCompiled::block(&arch.program, blocks.parser, "it has no error");
         let error = parser.error.ok_or_else(no_error)?;
-        // The driver parses again where a packet leaves by the way: that must have no effects.
+        // The driver reparses punted packets, so that the parser must have no side effects.
         let mut insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
         let call = insts.find_map(|i| match &i.kind {
             InstKind::Call(call) => Some((call, i.loc)),
@@ -311,7 +311,7 @@ impl Builder<'_> {
         let appended = self.block_of(blocks.parser);
         self.name_endless(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
-        self.parsed(appended.accepted, appended.rejected, error, fields.parser_error);
+        self.join_parser_ends(appended.accepted, appended.rejected, error, fields.parser_error);
         let before = length_is_read.then(|| self.header_bytes(&arch.groups.headers));
         self.block_of(blocks.verify_checksum);
         let checksum_error = self.checksum_error;
@@ -339,7 +339,7 @@ impl Builder<'_> {
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
         let late = [blocks.compute_checksum, blocks.deparser];
-        if late.iter().any(|&b| self.asks_for_more(b)) {
+        if late.iter().any(|&b| self.makes_requests(b)) {
             self.terminate(Terminator::Exit(exit::END_OF_EGRESS));
         } else {
             late.iter().for_each(|&b| {
@@ -354,14 +354,14 @@ impl Builder<'_> {
     fn end_of_ingress(&mut self) {
         let fields = self.arch.fields;
         let special = self.special;
-        self.leave_if(special, exit::END_OF_INGRESS);
+        self.leave_if(special, exit::PUNT_AFTER_INGRESS);
         if let Some(group) = fields.mcast_grp {
             let replicated = self.test(BinaryOp::Ne, group, 0);
-            self.leave_if(replicated, exit::END_OF_INGRESS);
+            self.leave_if(replicated, exit::PUNT_AFTER_INGRESS);
         }
         if let Some(priority) = fields.priority {
             let other_queue = self.test(BinaryOp::Ne, priority, 0);
-            self.leave_if(other_queue, exit::END_OF_INGRESS);
+            self.leave_if(other_queue, exit::PUNT_AFTER_INGRESS);
         }
         let port = self.port;
         if let Some(spec) = fields.egress_spec {
@@ -381,7 +381,7 @@ impl Builder<'_> {
     }
 
     /// Whether a block after egress calls for a clone, a digest or the like.
-    fn asks_for_more(&self, index: usize) -> bool {
+    fn makes_requests(&self, index: usize) -> bool {
         let program = &self.arch.program;
         let body = &program.blocks[index].body;
         let mut insts = body.blocks.iter().flat_map(|(_, b)| &b.insts);

@@ -475,10 +475,10 @@ impl Switch {
         let exits: SmallVec<[(u32, FusedExit); 1]> = stage.exits_of(slot).collect();
         for (number, exit) in exits {
             match exit {
-                FusedExit::Transmit(_) | FusedExit::Finish(_) => {
+                FusedExit::Transmit(_) | FusedExit::StampAndTransmit(_) => {
                     self.sent(stage, slot, frame);
-                    if matches!(exit, FusedExit::Finish(_)) {
-                        let front = self.arch.fused_finish(frame.bytes_mut(), passage.time_ns);
+                    if matches!(exit, FusedExit::StampAndTransmit(_)) {
+                        let front = self.arch.fused_stamp(frame.bytes_mut(), passage.time_ns);
                         frame.skip(front);
                     }
                     if let Some(port) = self.leave_by(known.ports[slot], frame.bytes(), passage) {
@@ -492,7 +492,7 @@ impl Switch {
                 FusedExit::Drop(reason) => self.stats.dropped(reason, None),
                 // Egress is behind the traffic manager.
                 FusedExit::Queue => {}
-                FusedExit::Driver { .. } => self.drive_egress(stage, slot, frame.bytes(), number, known, passage),
+                FusedExit::Punt { .. } => self.drive_egress(stage, slot, frame.bytes(), number, known, passage),
             }
         }
     }

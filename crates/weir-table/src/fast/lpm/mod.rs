@@ -14,8 +14,8 @@
 //! A table may have its slots in pages, with room for records between them ([`pages`]). That holds
 //! if the program declares [`PAGED_MIN`] entries or more, keys have 24 bits at least, and records
 //! take a cache line at most. It takes 128 MB, or as much of it as the system backs with memory.
-//! The records of the first [`PAGED_MIN`] entries are near anyway. Later records are placed near
-//! their slots while there is room.
+//! The records of the first [`PAGED_MIN`] entries stay in the caches anyway. Later records are
+//! placed near their slots while there is room.
 #![allow(unsafe_code)]
 
 mod owners;
@@ -48,9 +48,9 @@ pub(super) use simd::Located;
 
 /// Most prefixes of [`Intervals`].
 const MAX_INTERVALS: usize = 64;
-/// With this number of entries records are no longer near each other, and further ones are placed
-/// near their slots, in tables with pages. A table whose program declares as many entries has its
-/// slots in pages from the start.
+/// With this number of entries, most reads of records are cache misses, and further records are
+/// placed near their slots, in tables with pages. A table whose program declares as many entries
+/// has its slots in pages from the start.
 pub(super) const PAGED_MIN: u64 = pages::MIN_RECORDS_BEFORE as u64;
 /// With more entries, prefetching slots as soon as keys are known gains more than it costs.
 const EARLY_PREFETCH_MIN: usize = 1 << 16;
@@ -397,8 +397,8 @@ impl Lpm {
     }
 
     /// A record for a prefix. The slot near which it is placed is chosen by a hash, among the slots
-    /// that the prefix covers: next to first slots only, records would be spaced so that few of the
-    /// caches' sets were used.
+    /// that the prefix covers: always using the first slot would give power-of-two strides, and
+    /// conflicts in the caches' sets.
     fn record(&self, arena: &mut Arena, (address, length): (u32, u32), result: &[u64], stamp: u64) -> Option<Record> {
         if !self.paged || (self.entries as u64) < PAGED_MIN {
             return arena.record(result, &[], stamp);

@@ -125,9 +125,9 @@ impl Ranges {
         }
         let mut at = 0;
         for level in [&self.fences[1], &self.fences[0], &self.ends] {
-            // SAFETY: the last range does not end before any address. So on each level there is an
-            // end that is not before it among those below the one found on the level above, and
-            // [`COMPARED`] ends follow the start of that block.
+            // SAFETY: the last end is all ones, so that no address is beyond it. So on each level
+            // one of the `COMPARED` ends of the chosen node is not before the address, and
+            // `COMPARED` ends follow the node's start.
             at = at * COMPARED + unsafe { count_ends_before(level, at * COMPARED, address) };
         }
         at
