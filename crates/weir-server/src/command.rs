@@ -49,6 +49,33 @@ impl Device {
         self.plane.ports()
     }
 
+    /// Connects a device to a new port while packets are forwarded.
+    ///
+    /// # Errors
+    /// The data plane cannot, or the device cannot be used.
+    pub async fn add_port(&self, port: u32, device: &str) -> Result<(), Refusal> {
+        let (plane, device) = (Arc::clone(&self.plane), device.to_owned());
+        self.change_ports(move || plane.add_port(port, &device)).await
+    }
+
+    /// Disconnects the device of a port while packets are forwarded.
+    ///
+    /// # Errors
+    /// The data plane cannot, or there is no such port.
+    pub async fn remove_port(&self, port: u32) -> Result<(), Refusal> {
+        let plane = Arc::clone(&self.plane);
+        self.change_ports(move || plane.remove_port(port)).await
+    }
+
+    async fn change_ports(&self, change: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), Refusal> {
+        let changed = tokio::task::spawn_blocking(change).await;
+        changed
+            .map_err(|_| crate::dataplane::Gone)?
+            .map_err(Refusal::malformed)?;
+        self.ports.set_known(self.plane.ports());
+        Ok(())
+    }
+
     /// The switch's clock in ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {

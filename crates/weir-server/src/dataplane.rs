@@ -104,6 +104,27 @@ pub trait DataPlane: Send + Sync + 'static {
     fn ports(&self) -> Vec<PortInfo> {
         Vec::new()
     }
+
+    /// Connects a device to a port, which must be new, while packets are forwarded. May block for
+    /// as long as opening a device takes.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn add_port(&self, port: u32, _device: &str) -> Result<(), String> {
+        Err(format!(
+            "port {port} cannot be added: this switch has the ports that it was made with"
+        ))
+    }
+
+    /// Disconnects the device of a port while packets are forwarded.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn remove_port(&self, port: u32) -> Result<(), String> {
+        Err(format!(
+            "port {port} cannot be removed: this switch has the ports that it was made with"
+        ))
+    }
 }
 
 /// Executes `f` on every replica and collects the results by replica number.

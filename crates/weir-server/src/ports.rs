@@ -77,7 +77,7 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// Those that there are, in the order of the command line; empty: any.
-    known: Vec<PortInfo>,
+    known: Mutex<Vec<PortInfo>>,
     settings: Mutex<Settings>,
     /// Ports whose link is down, as the data plane says.
     unlinked: Mutex<BTreeSet<u32>>,
@@ -86,15 +86,20 @@ pub(crate) struct Ports {
 impl Ports {
     pub fn new(known: Vec<PortInfo>) -> Self {
         Ports {
-            known,
+            known: Mutex::new(known),
             settings: Mutex::default(),
             unlinked: Mutex::default(),
         }
     }
 
+    /// Other ports exist from now on.
+    pub fn set_known(&self, known: Vec<PortInfo>) {
+        *lock(&self.known) = known;
+    }
+
     /// Their numbers, in order: the first is 1/0, the second 2/0 and so on.
     pub fn numbers(&self) -> Vec<u32> {
-        match self.known.as_slice() {
+        match lock(&self.known).as_slice() {
             [] => (0..ANY).collect(),
             known => known.iter().map(|p| p.port).collect(),
         }
@@ -102,22 +107,24 @@ impl Ports {
 
     /// Whether packets may come from other pipes than the first.
     pub fn other_pipe_ports(&self, cpu_port: Option<u32>) -> OtherPipePorts {
-        if self.known.is_empty() {
+        let known = lock(&self.known);
+        if known.is_empty() {
             return OtherPipePorts::Unknown;
         }
-        let mut all = self.known.iter().map(|p| p.port).chain(cpu_port);
+        let mut all = known.iter().map(|p| p.port).chain(cpu_port);
         all.find(|p| *p >= PORT_NUMBERS_PER_PIPE)
             .map_or(OtherPipePorts::None, OtherPipePorts::AtLeast)
     }
 
     /// Whether there is a port of this number.
     pub fn exists(&self, port: u32) -> bool {
-        self.known.is_empty() || self.known.iter().any(|p| p.port == port)
+        let known = lock(&self.known);
+        known.is_empty() || known.iter().any(|p| p.port == port)
     }
 
     /// The number of a port on the front, from 1; every port has one channel, 0.
     pub fn connector(&self, port: u32) -> u32 {
-        match self.known.iter().position(|p| p.port == port) {
+        match lock(&self.known).iter().position(|p| p.port == port) {
             Some(position) => u32::try_from(position + 1).unwrap_or(u32::MAX),
             None => port.saturating_add(1),
         }

@@ -13,6 +13,7 @@ mod interfaces;
 mod live;
 mod metrics;
 mod plan;
+mod plug;
 mod pressure;
 mod recording;
 mod reload;
@@ -73,7 +74,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
         cpu: &cpu,
         messages,
     };
-    let control = start::start(arguments, &specs, program, ports, started, links)?;
+    let (control, plugger) = start::start(arguments, &specs, program, ports, started, links)?;
     let servers = match arguments.is_served() {
         false => None,
         true => {
@@ -81,7 +82,7 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
                 Arc::clone(&control),
                 arguments.clone(),
                 specs.clone(),
-                cpu,
+                (cpu, plugger),
                 started,
                 messages,
             );

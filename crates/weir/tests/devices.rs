@@ -315,3 +315,58 @@ fn a_switch_that_is_to_die_with_its_parent_does() {
     // Its messages end when it has ended.
     assert_eq!(rest.filter(|line| line.contains("error")).count(), 0);
 }
+
+#[test]
+fn ports_are_added_and_removed_while_the_switch_runs() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, error) = weir(&["bmv2", "install", &folder.path().display().to_string()]);
+    assert_eq!(code, 0, "{error}");
+    // The pair va and vb, of which va is added; each command's outcome and what a new port does.
+    let script = r#"
+        cd $FOLDER; ip link set lo up
+        ./simple_switch --thrift-port 9090 -i 0@null $PROGRAM --log-console > log 2>&1 &
+        switch=$!
+        for i in $(seq 100); do ./simple_switch_CLI </dev/null >/dev/null 2>&1 && break; sleep 0.1; done
+        cli() { echo "$1" | ./simple_switch_CLI | sed -n 's/RuntimeCmd: *//gp' | head -1; }
+        echo "none: $(cli 'port_remove 3')" >&2
+        echo "absent: $(cli 'port_add nowhere 3')" >&2
+        echo "added: [$(cli 'port_add va 3')]" >&2
+        echo "again: $(cli 'port_add vb 3')" >&2
+        echo "twice: $(cli 'port_add va 4')" >&2
+        for i in $(seq 100); do ip link set vb down; ip link set vb up; grep -q 'at port 3' log && break; sleep 0.1; done
+        grep -c 'packet .* at port 3' log | sed 's/^/packets: /; s/: [1-9].*/: some/' >&2
+        echo "ports: $(echo show_ports | ./simple_switch_CLI | grep -c va)" >&2
+        echo "removed: [$(cli 'port_remove 3')]" >&2
+        echo "ports: $(echo show_ports | ./simple_switch_CLI | grep -c va)" >&2
+        echo "back: [$(cli 'port_add va 3')]" >&2
+        kill $switch; wait $switch; echo "end: $?" >&2
+    "#;
+    let mut command = in_namespace(&format!(
+        "ip link add va type veth peer name vb; ip link set va up\n{script}"
+    ));
+    command.env("FOLDER", folder.path()).env("PROGRAM", program());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+    let expected = [
+        "none: Error: there is no port 3",
+        "absent: Error: port 3: there is no interface",
+        "added: []",
+        "again: Error: there is a port 3 already",
+        "twice: Error: `va` is the interface of port 3",
+        "packets: some",
+        "ports: 1",
+        "removed: []",
+        "ports: 0",
+        "back: []",
+        "end: 0",
+    ];
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{said}\n{log}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}; expected {expected}\n{log}");
+    }
+}

@@ -132,6 +132,58 @@ pub fn find(name: &str) -> Option<&'static Spec> {
     commands().find(|spec| spec.name == name)
 }
 
+fn check_count(spec: &Spec, arguments: &[&str]) -> Result<()> {
+    let (fewest, most) = spec.count;
+    if !(fewest..=most).contains(&arguments.len()) {
+        bail!(
+            "{} arguments are given; the command is `{}`",
+            arguments.len(),
+            usage(spec)
+        );
+    }
+    Ok(())
+}
+
+/// A change of the switch's ports, which its process makes and not the switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PortChange {
+    /// Connect a device to a new port.
+    Add {
+        /// Its number.
+        port: u32,
+        /// The interface, or a device as weir writes it.
+        device: String,
+    },
+    /// Disconnect a port.
+    Remove(u32),
+}
+
+/// The change of ports that a line is; `None`: it is another command.
+///
+/// # Errors
+/// Its arguments are wrong.
+pub fn port_change(line: &str) -> Option<Result<PortChange>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (name, arguments) = words.split_first()?;
+    let spec = find(name)?;
+    let number = |text: &str| {
+        let number = text.parse::<u32>();
+        number.with_context(|| format!("`{text}` is no number of a port"))
+    };
+    let change = |arguments: &[&str]| {
+        check_count(spec, arguments)?;
+        match arguments {
+            [device, port] => Ok(PortChange::Add {
+                port: number(port)?,
+                device: (*device).to_owned(),
+            }),
+            [port] => Ok(PortChange::Remove(number(port)?)),
+            _ => bail!("the command is `{}`", usage(spec)),
+        }
+    };
+    matches!(*name, "port_add" | "port_remove").then(|| change(arguments))
+}
+
 /// Executes a line. `from`: where a long output continues, at first 0.
 ///
 /// # Errors
@@ -146,14 +198,7 @@ pub fn execute(switch: &mut Switch, info: &Info, line: &str, from: u64) -> Resul
     };
     let spec = find(name).with_context(|| format!("there is no command `{name}`; `help` lists all"))?;
     let arguments: Vec<&str> = words.collect();
-    let (fewest, most) = spec.count;
-    if !(fewest..=most).contains(&arguments.len()) {
-        bail!(
-            "{} arguments are given; the command is `{}`",
-            arguments.len(),
-            usage(spec)
-        );
-    }
+    check_count(spec, &arguments)?;
     let mut call = Call {
         switch,
         info,

@@ -388,10 +388,14 @@ fn port(text: &str) -> Result<String> {
     let (number, device) = text
         .split_once('@')
         .with_context(|| format!("`{text}` is no port; write PORT@INTERFACE, for example 0@veth0"))?;
-    // What has a colon is a device in weir's own notation.
-    match device.contains(':') || device == "null" {
-        true => Ok(text.to_owned()),
-        false => Ok(format!("{number}@packet:{device}")),
+    Ok(format!("{number}@{}", self::device(device)))
+}
+
+/// A device as weir writes it: what has a colon is in weir's own notation.
+pub fn device(text: &str) -> String {
+    match text.contains(':') || text == "null" {
+        true => text.to_owned(),
+        false => format!("packet:{text}"),
     }
 }
 

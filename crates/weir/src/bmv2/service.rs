@@ -5,7 +5,7 @@
 //! only, as it has no authentication, like bmv2's Thrift. A client of Thrift is answered with a
 //! line that says so.
 
-use super::runtime::{self, Info, Names, Output};
+use super::runtime::{self, Info, Names, Output, PortChange};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -141,6 +141,11 @@ async fn connection(stream: TcpStream, port: u16, service: &Service) -> std::io:
 
 async fn answer(service: &Service, port: u16, request: Request) -> Reply {
     let device = &service.device;
+    if let Request::Execute { line, .. } = &request
+        && let Some(change) = runtime::port_change(line)
+    {
+        return change_ports(device, change).await;
+    }
     let outcome = match request {
         Request::Names => device.command(|switch| Names::of(switch)).await.map(Reply::Names),
         Request::Execute { line, from } => match info(service, port) {
@@ -155,6 +160,21 @@ async fn answer(service: &Service, port: u16, request: Request) -> Reply {
         },
     };
     outcome.unwrap_or_else(|refusal| Reply::Error(refusal.message.into_owned()))
+}
+
+async fn change_ports(device: &Device, change: anyhow::Result<PortChange>) -> Reply {
+    let outcome = match change {
+        Err(error) => return Reply::Error(crate::cli::causes(&error)),
+        Ok(PortChange::Add { port, device: name }) => device.add_port(port, &super::server::device(&name)).await,
+        Ok(PortChange::Remove(port)) => device.remove_port(port).await,
+    };
+    match outcome {
+        Ok(()) => Reply::Output {
+            text: String::new(),
+            next: None,
+        },
+        Err(refusal) => Reply::Error(refusal.message.into_owned()),
+    }
 }
 
 fn info(service: &Service, port: u16) -> Result<Info, weir_server::Refusal> {

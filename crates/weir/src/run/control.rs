@@ -1,6 +1,7 @@
 //! How the thread that watches over a run and the workers talk: orders one way, events the other.
 
 use super::plan::Spread;
+use super::plug::NewPort;
 use super::reload::Reloaded;
 use super::report::Report;
 use super::ring::Doorbell;
@@ -43,6 +44,10 @@ pub enum Order {
     },
     /// Show packets on their way from now on, or no longer.
     Trace(bool),
+    /// Own another port.
+    AddPort(Box<NewPort>),
+    /// Close the device of a port.
+    RemovePort(u32),
     /// Deal with what has been received, send a report and end, together with all workers.
     Stop,
     /// Fail as somebody has failed who had the switch while the worker slept.

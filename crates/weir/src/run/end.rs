@@ -3,7 +3,7 @@
 use super::reopen::Reopening;
 use super::report::EndReport;
 use crate::output::Messages;
-use weir_io::{Counters, Device, FrameBatch, IoError, Pool};
+use weir_io::{Counters, Device, FrameBatch, IoError, Null, Pool};
 use weir_switch::VECTOR;
 
 /// Frames that wait for a device to take them.
@@ -27,6 +27,8 @@ pub struct End {
     has_given_up: bool,
     /// Opens the device again. `None`: it cannot be.
     reopening: Option<Reopening>,
+    /// The port was removed: this only keeps its counters.
+    is_removed: bool,
     messages: Messages,
 }
 
@@ -48,6 +50,7 @@ impl End {
             failure: None,
             has_given_up: false,
             reopening,
+            is_removed: false,
             messages: messages.clone(),
         }
     }
@@ -68,6 +71,17 @@ impl End {
             _ => String::new(),
         };
         self.messages.line(format!("port {}: {error}{returns}", self.port));
+    }
+
+    /// Closes the device for good. What waits for it is counted as not taken.
+    pub fn remove(&mut self) {
+        if self.is_removed {
+            return;
+        }
+        self.give_up();
+        self.before = self.before.plus(&self.device.counters());
+        self.device = Box::new(Null::default());
+        (self.failure, self.reopening, self.is_removed) = (None, None, true);
     }
 
     /// Whether the interface has gone and may come back.
@@ -161,7 +175,10 @@ impl End {
     pub fn report(&self) -> EndReport {
         EndReport {
             port: self.port,
-            device: self.device.description(),
+            device: match self.is_removed {
+                true => "removed".to_owned(),
+                false => self.device.description(),
+            },
             counters: self.before.plus(&self.device.counters()),
             refused: self.refused,
             failure: self.failure.clone(),

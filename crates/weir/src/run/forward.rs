@@ -4,6 +4,7 @@ use super::control::HeldSwitch;
 use super::end::{End, Lost};
 use super::live::CpuPort;
 use super::plan::{Route, Routes};
+use super::plug::NewPort;
 use super::pressure::Pressure;
 use super::recording::{self, Recording};
 use super::report::Report;
@@ -139,6 +140,29 @@ impl Forwarder {
             generators.set_leader(self.number == 0);
         }
         self.switch.limit_generation(GENERATED);
+    }
+
+    /// Owns another port from now on.
+    pub fn add_port(&mut self, NewPort { end, recorder }: NewPort) {
+        let port = end.port;
+        self.routes.set(port, Route::Own(self.ends.len()));
+        self.pressure.add_own();
+        self.ends.push(end);
+        if let Some((recording, recorder)) = self.recording.as_mut().zip(recorder) {
+            recording.add(port, recorder);
+        }
+    }
+
+    /// Closes the device of a port. Packets for it are counted as unconnected from now on.
+    pub fn remove_port(&mut self, port: u32) {
+        self.routes.remove(port);
+        self.ends
+            .iter_mut()
+            .filter(|end| end.port == port)
+            .for_each(End::remove);
+        if let Some(recording) = &mut self.recording {
+            recording.remove(port);
+        }
     }
 
     /// Shows packets on their way from now on, or no longer.

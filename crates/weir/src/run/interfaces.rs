@@ -47,4 +47,9 @@ impl Interfaces {
         interfaces.insert(port, index);
         Ok(())
     }
+
+    /// A port has no interface any more.
+    pub fn release(&self, port: u32) {
+        self.0.lock().remove(&port);
+    }
 }

@@ -2,8 +2,9 @@
 //! in and out.
 
 use super::control::{Call, Control, Order, Ticket};
+use super::plug::Plugger;
 use super::setup;
-use crate::cli::Run;
+use crate::cli::{Run, causes};
 use crate::output::Messages;
 use anyhow::anyhow;
 use std::collections::VecDeque;
@@ -67,7 +68,8 @@ enum Job {
 struct Line {
     control: Arc<Control>,
     arguments: Run,
-    specs: Vec<PortSpec>,
+    specs: Mutex<Vec<PortSpec>>,
+    plugger: Plugger,
     /// What waits for a program that is being made; `None`: none is.
     waiting: Mutex<Option<VecDeque<Job>>>,
     injected: Arc<AtomicUsize>,
@@ -94,7 +96,7 @@ impl Live {
         control: Arc<Control>,
         arguments: Run,
         specs: Vec<PortSpec>,
-        cpu: Arc<CpuPort>,
+        (cpu, plugger): (Arc<CpuPort>, Plugger),
         started: Instant,
         messages: &Messages,
     ) -> Self {
@@ -102,7 +104,8 @@ impl Live {
             line: Arc::new(Line {
                 control,
                 arguments,
-                specs,
+                specs: Mutex::new(specs),
+                plugger,
                 waiting: Mutex::default(),
                 injected: Arc::default(),
                 started,
@@ -164,18 +167,55 @@ impl DataPlane for Live {
             port: spec.port,
             device: spec.device.to_string(),
         };
-        self.line.specs.iter().map(port).collect()
+        self.line.specs().iter().map(port).collect()
+    }
+
+    fn add_port(&self, port: u32, device: &str) -> Result<(), String> {
+        let line = &self.line;
+        let mut specs = line.specs();
+        let added = line
+            .plugger
+            .add((port, device), &specs, &line.control, &line.arguments, &line.messages);
+        specs.push(added.map_err(|error| causes(&error))?);
+        drop(specs);
+        self.link(port, true);
+        Ok(())
+    }
+
+    fn remove_port(&self, port: u32) -> Result<(), String> {
+        let line = &self.line;
+        let mut specs = line.specs();
+        let removed = line.plugger.remove(port, &specs, &line.control, &line.messages);
+        removed.map_err(|error| causes(&error))?;
+        specs.retain(|spec| spec.port != port);
+        drop(specs);
+        self.link(port, false);
+        Ok(())
     }
 
     fn connect(&self, events: Events) {
-        for spec in &self.line.specs {
+        for spec in self.line.specs().iter() {
             events.port(spec.port, true);
         }
         *self.cpu.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
     }
 }
 
+impl Live {
+    /// Reports a link to the servers.
+    fn link(&self, port: u32, up: bool) {
+        let events = self.cpu.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(events) = &*events {
+            events.port(port, up);
+        }
+    }
+}
+
 impl Line {
+    fn specs(&self) -> MutexGuard<'_, Vec<PortSpec>> {
+        self.specs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Job>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,7 +258,7 @@ impl Line {
             let mut program = setup::switches(
                 &self.arguments,
                 program,
-                &self.specs,
+                &self.specs().clone(),
                 setup::Start::Fresh,
                 &self.messages,
             )?;
@@ -239,7 +279,7 @@ impl Line {
             Err(error) => {
                 let failure = match error.downcast::<LoadError>() {
                     Ok(error) => LoadFailure::Refused(error),
-                    Err(error) => LoadFailure::Unfit(crate::cli::causes(&error)),
+                    Err(error) => LoadFailure::Unfit(causes(&error)),
                 };
                 let _ = reply.send(Err(failure));
             }

@@ -32,6 +32,19 @@ impl Routes {
         Routes { known, last }
     }
 
+    /// Packets for a port go there from now on.
+    pub fn set(&mut self, port: u32, route: Route) {
+        self.remove(port);
+        self.known.push((port, route));
+        *self = Routes::new(std::mem::take(&mut self.known));
+    }
+
+    /// A port has no device any more.
+    pub fn remove(&mut self, port: u32) {
+        let known = std::mem::take(&mut self.known);
+        *self = Routes::new(known.into_iter().filter(|(number, _)| *number != port).collect());
+    }
+
     /// All ports with a device.
     pub fn all(&self) -> impl Iterator<Item = (u32, Route)> {
         self.known.iter().copied()
@@ -199,6 +212,20 @@ mod tests {
         assert_eq!(seen, expected);
         assert!(plan.spreads(0, 1) && plan.spreads(1, 0) && plan.sends(1, 0) && !plan.sends(0, 0));
         assert_eq!(plan.rings(), 4);
+    }
+
+    #[test]
+    fn routes_of_single_ports_come_and_go() {
+        let mut routes = Plan::new(&[(1, 1), (2, 1)], 1).routes(0);
+        assert_eq!(routes.to(7), Route::Nowhere);
+        routes.set(7, Route::Own(2));
+        assert_eq!([1, 7, 2].map(|port| routes.to(port)), [0, 2, 1].map(Route::Own));
+        routes.remove(1);
+        routes.set(7, Route::Own(3));
+        assert_eq!([1, 7].map(|port| routes.to(port)), [Route::Nowhere, Route::Own(3)]);
+        routes.remove(2);
+        routes.remove(7);
+        assert_eq!([2, 7].map(|port| routes.to(port)), [Route::Nowhere; 2]);
     }
 
     #[test]

@@ -123,6 +123,15 @@ impl Pressure {
         }
     }
 
+    /// This worker owns another device from now on, and only it sends to it.
+    pub fn add_own(&mut self) {
+        self.own.push(Own {
+            gauge: Arc::new(Gauge::new(1)),
+            is_behind: false,
+            is_target: true,
+        });
+    }
+
     /// Switches to a new program's switch.
     pub fn change(&mut self, switch: &Switch) {
         self.is_active = switch.observes_queues();

@@ -32,6 +32,19 @@ impl Recording {
         }
     }
 
+    /// Records another port from now on.
+    pub fn add(&mut self, port: u32, recorder: Recorder) {
+        self.ports.push((port, recorder));
+    }
+
+    /// Records a port no longer.
+    pub fn remove(&mut self, port: u32) {
+        self.ports.retain(|(number, recorder)| {
+            recorder.flush();
+            *number != port
+        });
+    }
+
     fn recorder(&self, port: u32) -> Option<&Recorder> {
         let found = self.ports.iter().find(|(number, _)| *number == port);
         found.map(|(_, recorder)| recorder)

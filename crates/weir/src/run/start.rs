@@ -6,6 +6,7 @@ use super::forward::{Forwarder, Sampling, Upward};
 use super::interfaces::Interfaces;
 use super::live::CpuPort;
 use super::plan::Plan;
+use super::plug::Plugger;
 use super::pressure::{Gauge, Gauges, Pressure};
 use super::recording::Recording;
 use super::reopen::{Reopener, Reopening};
@@ -16,6 +17,7 @@ use crate::cli::Run;
 use crate::lines::Lines;
 use crate::output::Messages;
 use anyhow::{Context, Result};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -24,6 +26,9 @@ use weir_switch::VECTOR;
 
 /// Longest packet where no device says less, in bytes: what a switch takes.
 const LONGEST: usize = 16 * 1024;
+/// Ports for which there are frames beyond those of the command line: they can be added while the
+/// switch runs.
+const SPARE: usize = 4;
 /// Frames that a batch keeps in reserve.
 const RESERVE: usize = 128;
 
@@ -45,7 +50,8 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
     let frames = |pieces: &[usize]| {
         let counts: Vec<(u32, usize)> = specs.iter().zip(pieces).map(|(s, n)| (s.port, *n)).collect();
         let rings = Plan::new(&counts, workers).rings();
-        let ends: usize = pieces.iter().sum();
+        let spare = if arguments.is_served() { SPARE } else { 0 };
+        let ends = pieces.iter().sum::<usize>() + spare;
         let frames = ends * (WAITING + RESERVE) + rings * (RING + RESERVE) + workers * 4 * (VECTOR + RESERVE);
         u32::try_from(frames).unwrap_or(u32::MAX)
     };
@@ -76,17 +82,28 @@ fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result
         return Ok(None);
     };
     std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let names = specs.iter().map(|spec| {
-        let interface = spec.device.interface().map(str::to_owned);
-        (spec.port, interface.unwrap_or_else(|| format!("port{}", spec.port)))
-    });
+    let ports = specs.iter().map(|spec| (spec.port, recorded_name(spec)));
     let cpu = arguments.cpu_port.map(|port| (port, "cpu".to_owned()));
-    let recorder = |(port, name): (u32, String)| {
-        let messages = messages.clone();
-        let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
-        Ok((port, Recorder::create(directory, &name, Box::new(ended))?))
-    };
-    names.chain(cpu).map(recorder).collect::<Result<_>>().map(Some)
+    let recorder = |(port, name): (u32, String)| Ok((port, create_recorder(directory, port, &name, messages)?));
+    ports.chain(cpu).map(recorder).collect::<Result<_>>().map(Some)
+}
+
+/// The recorder of one more port, with `--pcap`.
+pub fn recorder(arguments: &Run, spec: &PortSpec, messages: &Messages) -> Result<Option<Recorder>> {
+    let create = |directory: &Path| create_recorder(directory, spec.port, &recorded_name(spec), messages);
+    Ok(arguments.pcap.as_deref().map(create).transpose()?)
+}
+
+/// The name of a port's recordings: that of its interface, if it has one.
+fn recorded_name(spec: &PortSpec) -> String {
+    let interface = spec.device.interface().map(str::to_owned);
+    interface.unwrap_or_else(|| format!("port{}", spec.port))
+}
+
+fn create_recorder(directory: &Path, port: u32, name: &str, messages: &Messages) -> Result<Recorder, IoError> {
+    let messages = messages.clone();
+    let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
+    Recorder::create(directory, name, Box::new(ended))
 }
 
 /// How devices are opened for a switch that wants so many bytes before a packet.
@@ -115,10 +132,10 @@ pub fn start(
     arguments: &Run,
     specs: &[PortSpec],
     program: setup::Program,
-    Opened { ports, recorders }: Opened,
+    Opened { mut ports, recorders }: Opened,
     started: Instant,
     links: Links<'_>,
-) -> Result<Arc<Control>> {
+) -> Result<(Arc<Control>, Plugger)> {
     let counts: Vec<(u32, usize)> = specs
         .iter()
         .zip(&ports.devices)
@@ -136,7 +153,7 @@ pub fn start(
     let control = Arc::new(Control::new(bells_of.zip(switches).collect()));
     let interfaces = Arc::new(Interfaces::new(specs)?);
     let mut parts = Parts::new(&plan, &ports.pool, &bells, &control);
-    for (place, device) in plan.places.iter().zip(ports.devices.into_iter().flatten()) {
+    for (place, device) in plan.places.iter().zip(ports.devices.drain(..).flatten()) {
         let spec = &specs[place.port];
         let reopening = (place.is_only && spec.device.interface().is_some()).then(|| {
             Reopening::new(Reopener {
@@ -202,7 +219,12 @@ pub fn start(
             .copied();
         spawn(number, worker, core, links.events.clone(), links.messages.clone())?;
     }
-    Ok(control)
+    let plugger = Plugger {
+        pool: ports.pool.clone(),
+        options: options(arguments, headroom),
+        interfaces,
+    };
+    Ok((control, plugger))
 }
 
 fn sampling(arguments: &Run, lines: Lines) -> Sampling {

@@ -168,6 +168,11 @@ impl Worker {
                     ticket.iter().for_each(|t| t.done());
                 }
                 Some(Order::Trace(is_on)) => self.forwarder.set_tracing(is_on),
+                Some(Order::AddPort(port)) => {
+                    self.is_only.push(true);
+                    self.forwarder.add_port(*port);
+                }
+                Some(Order::RemovePort(port)) => self.forwarder.remove_port(port),
                 Some(Order::Stop) => return false,
                 Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
                 None => {}

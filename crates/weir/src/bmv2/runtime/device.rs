@@ -97,16 +97,22 @@ pub const COMMANDS: &[Spec] = &[
         "",
         "programs are changed by P4Runtime: SetForwardingPipelineConfig",
     ),
-    not_here(
-        "port_add",
-        "INTERFACE PORT",
-        "ports are given when the switch starts: -i PORT@INTERFACE",
-    ),
-    not_here(
-        "port_remove",
-        "PORT",
-        "ports are given when the switch starts: -i PORT@INTERFACE",
-    ),
+    Spec {
+        name: "port_add",
+        usage: "INTERFACE PORT",
+        about: "connect an interface to a new port",
+        count: (2, 2),
+        arguments: &[],
+        run: of_process,
+    },
+    Spec {
+        name: "port_remove",
+        usage: "PORT",
+        about: "disconnect the interface of a port",
+        count: (1, 1),
+        arguments: &[],
+        run: of_process,
+    },
     not_here(
         "serialize_state",
         "FILE",
@@ -126,6 +132,12 @@ const fn not_here(name: &'static str, usage: &'static str, instead: &'static str
         arguments: &[],
         run: refuse,
     }
+}
+
+/// Of commands that [`super::port_change`] takes out: they are about devices, which the switch does
+/// not know.
+fn of_process(call: &mut Call<'_>) -> Result<String> {
+    bail!("{} is not a command of the switch itself", call.name)
 }
 
 fn refuse(call: &mut Call<'_>) -> Result<String> {

@@ -282,12 +282,7 @@ fn queues_hashes_value_sets_and_the_switch_itself() {
     assert!(bench.run("table_info acl").contains("ternary"));
     assert!(bench.run("show_actions").contains("[mac(48),\tport(9)]"));
     assert!(weir_server::container::decode(&bench.run("get_config")).is_ok());
-    for line in [
-        "port_add veth0 1",
-        "swap_configs",
-        "shell ls",
-        "set_toeplitz_hash_key a b",
-    ] {
+    for line in ["swap_configs", "shell ls", "set_toeplitz_hash_key a b"] {
         assert!(bench.refusal(line).contains("is not supported"), "{line}");
     }
 }
@@ -373,5 +368,28 @@ fn commands_have_names_of_their_own_and_no_line_panics() {
             }
             let _ = bench.all(&line);
         }
+    }
+}
+
+#[test]
+fn changes_of_ports_are_told_apart_from_other_commands() {
+    use super::{PortChange, port_change};
+    let add = PortChange::Add {
+        port: 3,
+        device: "veth6".to_owned(),
+    };
+    assert_eq!(port_change(" port_add veth6 3 ").unwrap().unwrap(), add);
+    assert_eq!(port_change("port_remove 3").unwrap().unwrap(), PortChange::Remove(3));
+    assert!(port_change("show_ports").is_none() && port_change("").is_none());
+    for (line, expected) in [
+        (
+            "port_add veth6",
+            "1 arguments are given; the command is `port_add INTERFACE PORT`",
+        ),
+        ("port_add veth6 x", "`x` is no number of a port"),
+        ("port_remove", "0 arguments are given"),
+    ] {
+        let error = port_change(line).unwrap().unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{line}: {error}");
     }
 }
