@@ -313,17 +313,23 @@ impl IpcProcess {
         let Ok(message) = Message::decode(pdu.payload, MESSAGES) else {
             return self.refuse_input(Refused::MalformedMessage);
         };
-        let is_of_flow = message.object_class == WellKnown::Flows.id(MESSAGES).class;
         if let Some(key) = from
             && !self.neighbours.contains_key(&key)
         {
             return self.refuse_input(Refused::NotEnrolled);
         }
-        if is_of_flow && pdu.pci.destination != Address::NEIGHBOUR {
-            if !self.is_enrolled(from) {
-                return self.refuse_input(Refused::NotEnrolled);
+        let is_of_flow = message.object_class == WellKnown::Flows.id(MESSAGES).class;
+        let is_of_neighbour = pdu.pci.destination == Address::NEIGHBOUR;
+        match (is_of_flow, is_of_neighbour) {
+            (true, false) if self.is_enrolled(from) => {
+                return self.receive_flow_message(pdu.pci.source, &message, now);
             }
-            return self.receive_flow_message(pdu.pci.source, &message, now);
+            (true, false) => return self.refuse_input(Refused::NotEnrolled),
+            (true, true) => return self.refuse_input(Refused::UnexpectedMessage),
+            // Routers forward PDUs to addresses of members, and put their own MAC address into the
+            // frame: the sender of such a PDU may be anybody.
+            (false, false) => return self.refuse_input(Refused::Routed),
+            (false, true) => {}
         }
         let Some(key) = from else {
             return self.refuse_input(Refused::UnexpectedMessage);

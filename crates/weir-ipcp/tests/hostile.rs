@@ -125,6 +125,13 @@ fn say(sim: &mut Simulation, node: Node, neighbour: Node, to: Address, from: Add
     sim.inject(node, PortId(1), frame);
 }
 
+/// The same in the name of the last port of a neighbour.
+fn say_last(sim: &mut Simulation, node: Node, neighbour: Node, to: Address, from: Address, message: &Message) {
+    let mac = sim.config(neighbour).ports.last().unwrap().mac.0;
+    let frame = frame(sim, node, mac, &Pci::management(from, to), &message.encode());
+    sim.inject(node, PortId(1), frame);
+}
+
 fn address(sim: &Simulation, node: Node) -> Address {
     sim.process(node).unwrap().address().unwrap()
 }
@@ -170,6 +177,34 @@ fn an_invented_member_takes_no_address() {
     assert!(!sim.process(b).unwrap().members().contains_key("zz"));
     let is_conflict = |(_, _, event): &(Time, Node, Event)| matches!(event, Event::AddressConflict { .. });
     assert!(!sim.events.iter().any(is_conflict));
+}
+
+#[test]
+fn messages_between_neighbours_are_not_taken_from_routed_pdus() {
+    let (mut sim, [a, b, c]) = line(38, ["a", "b", "c"]);
+    let before = sim.process(c).unwrap().forwarding();
+    let (own, forged) = (address(&sim, c), address(&sim, a));
+    let plain = |name: &str, opcode| Message::about(opcode, name, name, None);
+    let keepalive = WellKnown::Keepalive.id(CdapDialect::Rlite).name;
+    let messages = [
+        link_states(&[("zz", "b", Address(99)), ("b", "zz", Address(99))]),
+        directory_entry("bank", 99, 1),
+        plain(keepalive, Opcode::Read),
+        plain("", Opcode::Connect),
+        plain("", Opcode::Release),
+    ];
+    let counted = |sim: &Simulation| sim.process(c).unwrap().counters();
+    let (refused, up) = (counted(&sim).refused[Refused::Routed as usize], counted(&sim).enrolments);
+    for message in &messages {
+        // The router in front has put its MAC address into the frame.
+        say_last(&mut sim, c, b, own, forged, message);
+    }
+    sim.run_until(sim.now() + Duration::from_secs(3));
+    let refused = counted(&sim).refused[Refused::Routed as usize] - refused;
+    assert_eq!((refused, counted(&sim).enrolments), (messages.len() as u64, up));
+    let process = sim.process(c).unwrap();
+    assert_eq!((process.forwarding(), registered_at(&sim, c, "bank")), (before, None));
+    assert!(!process.link_states(sim.now()).any(|state| state.origin == "zz"));
 }
 
 #[test]
