@@ -51,6 +51,8 @@ pub struct IpcProcess {
     pub(crate) routes_dirty: bool,
     /// Neighbours may have to receive states.
     pub(crate) floods: bool,
+    /// Neighbours that were found so far.
+    pub(crate) neighbours_found: u64,
     computed_revision: u64,
     pub(crate) next_routes: Time,
     routes: BTreeMap<String, Route<String>>,
@@ -112,6 +114,7 @@ impl IpcProcess {
             links: Database::new(config.name.clone(), link_states),
             routes_dirty: false,
             floods: false,
+            neighbours_found: 0,
             computed_revision: 0,
             next_routes: now,
             routes: BTreeMap::new(),
@@ -436,7 +439,7 @@ impl IpcProcess {
         self.take_claims(&links, now);
         self.routes = Graph::new(&links).routes(&self.config.name);
         let hops = |route: &Route<String>| -> BTreeSet<NextHop> {
-            let links = route.next_hops.iter().flat_map(|name| self.links_to(name));
+            let links = route.next_hops.iter().flat_map(|name| self.best_links_to(name));
             links.filter_map(|(port, mac)| self.next_hop(port, mac)).collect()
         };
         let table: BTreeMap<Address, BTreeSet<NextHop>> = self

@@ -457,27 +457,65 @@ fn a_name_returns_to_the_other_that_has_registered_it() {
     assert_eq!(registered_at(&sim, b, "svc"), Some(address(&sim, other)));
 }
 
+/// An ARP request and an M_CONNECT of an invented neighbour of a node.
+fn invented(sim: &mut Simulation, node: Node, n: u8) -> [Vec<u8>; 2] {
+    let mac = weir_rina::arp::MacAddress([2, 9, 9, 9, 9, n]);
+    let request = weir_rina::arp::ArpPacket {
+        operation: weir_rina::arp::Operation::Request,
+        sender_mac: mac,
+        sender: b"stranger",
+        target_mac: weir_rina::arp::MacAddress::default(),
+        target: b"sim",
+    };
+    let mut arp = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
+    request.encode(&mut arp).unwrap();
+    let connect = sim.recorded(node).into_iter().map(|(_, frame)| frame);
+    let mut connect = connect.rev().find(|frame| {
+        let pdu = frame.get(14..).and_then(|bytes| Paper.decode(bytes).ok());
+        let message = pdu.and_then(|pdu| Message::decode(pdu.payload, CdapDialect::Rlite).ok());
+        message.is_some_and(|message| message.opcode == Opcode::Connect)
+    });
+    if let Some(connect) = &mut connect {
+        connect[6..12].copy_from_slice(&mac.0);
+    }
+    [arp, connect.unwrap_or_default()]
+}
+
 #[test]
 fn invented_neighbours_keep_no_member_out() {
-    let mut sim = Simulation::new(83);
-    let (a, b) = (sim.router("a"), sim.router("b"));
-    sim.link(a, b);
-    sim.start();
-    for n in 0..200_u8 {
-        let mac = weir_rina::arp::MacAddress([2, 9, 9, 9, 9, n]);
-        let request = weir_rina::arp::ArpPacket {
-            operation: weir_rina::arp::Operation::Request,
-            sender_mac: mac,
-            sender: b"stranger",
-            target_mac: weir_rina::arp::MacAddress::default(),
-            target: b"sim",
-        };
-        let mut frame = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
-        request.encode(&mut frame).unwrap();
-        sim.inject(a, PortId(1), frame);
-        sim.run_until(sim.now() + Duration::from_millis(10));
+    // With a password, and replays of an M_CONNECT for every invented MAC address.
+    for password in [None, Some("secret".to_owned())] {
+        let mut sim = Simulation::new(83);
+        let replays = password.is_some();
+        sim.password = password;
+        let (a, b) = (sim.router("a"), sim.router("b"));
+        sim.link(a, b);
+        sim.start();
+        if replays {
+            converge(&mut sim, Duration::from_secs(5));
+            let frames: Vec<[Vec<u8>; 2]> = (0..=255).map(|n| invented(&mut sim, a, n)).collect();
+            assert!(!frames[0][1].is_empty(), "b has sent an M_CONNECT");
+            sim.kill(b);
+            for frame in frames.iter().flatten() {
+                sim.inject(a, PortId(1), frame.clone());
+            }
+            sim.run_until(sim.now() + Duration::from_secs(1));
+            sim.restart(b);
+            for frames in frames.iter().cycle().take(1000) {
+                for frame in frames {
+                    sim.inject(a, PortId(1), frame.clone());
+                }
+                sim.run_until(sim.now() + Duration::from_millis(3));
+            }
+        } else {
+            for n in 0..200 {
+                let [arp, _] = invented(&mut sim, a, n);
+                sim.inject(a, PortId(1), arp);
+                sim.run_until(sim.now() + Duration::from_millis(10));
+            }
+        }
+        converge(&mut sim, Duration::from_millis(1));
     }
-    converge(&mut sim, Duration::from_secs(1));
 }
 
 #[test]
