@@ -501,7 +501,7 @@ fn invented_neighbours_keep_no_member_out() {
             }
             sim.run_until(sim.now() + Duration::from_secs(1));
             sim.restart(b);
-            for frames in frames.iter().cycle().take(1000) {
+            for frames in frames.iter().cycle().take(300) {
                 for frame in frames {
                     sim.inject(a, PortId(1), frame.clone());
                 }
