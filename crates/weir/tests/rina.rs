@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_client::Options;
 use weir_rina::arp::MacAddress;
 use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
-use weir_rina_switch::{Driver, Forwarding, FromSwitch, NextHop};
+use weir_rina_switch::{Driver, Forwarding, FromSwitch, GRACE, NextHop};
 
 const PROGRAM: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -76,10 +76,14 @@ impl Router {
 
 /// A driver, and what wakes its owner.
 fn drive(router: &Router) -> (Driver, UnixStream) {
+    drive_with(router, GRACE)
+}
+
+fn drive_with(router: &Router, grace: Duration) -> (Driver, UnixStream) {
     let (wake, waker) = UnixStream::pair().unwrap();
     waker.set_nonblocking(true).unwrap();
     let options = Options::p4runtime(&router.address()).unwrap();
-    (Driver::start(options, waker).unwrap(), wake)
+    (Driver::start(options, waker, grace).unwrap(), wake)
 }
 
 /// Waits for news that `is_awaited`; the rest is skipped.
@@ -217,7 +221,8 @@ fn a_switch_keeps_its_routes_while_the_control_plane_restarts() {
     driver.set(routes.clone());
     while written(&driver).0 == 0 {}
     drop((driver, wake));
-    let (driver, _wake) = drive(&router);
+    // Without the same number of routes it would wait for an hour.
+    let (driver, _wake) = drive_with(&router, Duration::from_secs(3600));
     // It knows one destination, then both again.
     driver.set(forwarding(&[(6, &[2])]));
     std::thread::sleep(Duration::from_secs(1));
@@ -229,6 +234,28 @@ fn a_switch_keeps_its_routes_while_the_control_plane_restarts() {
     // From here on it follows its control plane.
     driver.set(forwarding(&[(6, &[2])]));
     assert_eq!(written(&driver), (1, false));
+}
+
+#[test]
+fn a_backup_and_a_failing_switch_are_reported_once() {
+    let router = Router::start();
+    let options = || Options::p4runtime(&router.address()).unwrap();
+    let start = |election: u128, device: u64| {
+        let (wake, waker) = UnixStream::pair().unwrap();
+        waker.set_nonblocking(true).unwrap();
+        let options = options().election(election).device(device);
+        (Driver::start(options, waker, Duration::from_millis(1)).unwrap(), wake)
+    };
+    let (primary, _wake) = start(2, 1);
+    written(&primary);
+    let (backup, _wake) = start(1, 1);
+    // There is no such device.
+    let (wrong, _wake) = start(1, 99);
+    for driver in [&backup, &wrong] {
+        wait(driver, |news| matches!(news, FromSwitch::Failed(_)).then_some(()));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(backup.next().is_none() && wrong.next().is_none());
 }
 
 /// A fabric of two routers in a line, with a host at each end; it ends when this is dropped.

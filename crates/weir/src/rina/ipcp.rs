@@ -29,7 +29,7 @@ use weir_io::{Batch, Device, Frame};
 use weir_ipcp::{IpcProcess, Output, PortId, Random, Role};
 use weir_rina::Time;
 use weir_rina_host::server::Server;
-use weir_rina_switch::{Driver, Forwarding, FromSwitch, NextHop};
+use weir_rina_switch::{Driver, Forwarding, FromSwitch, GRACE, NextHop};
 
 /// The longest wait: signals and the parent are noticed within it.
 const WAIT: Duration = Duration::from_millis(100);
@@ -114,7 +114,7 @@ impl Running {
                 let (wake, waker) = UnixStream::pair().context("a pair of sockets")?;
                 wake.set_nonblocking(true)?;
                 waker.set_nonblocking(true)?;
-                let driver = Driver::start(switch.options()?, waker).context("cannot start a thread")?;
+                let driver = Driver::start(switch.options()?, waker, GRACE).context("cannot start a thread")?;
                 Below::Switch { driver, wake }
             }
             (None, Role::Router) => anyhow::bail!("a router needs [switch] with the address of its P4Runtime server"),
