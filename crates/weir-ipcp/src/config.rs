@@ -13,13 +13,13 @@ pub const MAX_NAME: usize = 200;
 #[serde(transparent)]
 pub struct PortId(pub u32);
 
-/// What becomes of PDUs for others.
+/// How PDUs with destinations of other members are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A switch forwards them, by the table that this IPC process computes.
     Router,
-    /// None arrive: there is one link, or PDUs of others are dropped.
+    /// PDUs for other members are dropped.
     Host,
     /// This IPC process forwards them itself.
     SoftwareRouter,
@@ -133,7 +133,7 @@ pub struct Config {
     pub name: String,
     /// The name of the DIF.
     pub dif: String,
-    /// What becomes of PDUs for others.
+    /// How PDUs with destinations of other members are handled.
     pub role: Role,
     /// It is a member from the start. Exactly one IPC process of a DIF is its first.
     #[serde(default)]

@@ -50,7 +50,7 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    /// It has shown no more than frames, which anybody can invent or replay.
+    /// It has sent no more than frames that any station can invent or replay.
     pub fn is_stranger(&self) -> bool {
         let has_proved = match &self.exchange {
             Some(Exchange::Enroller(enroller)) => enroller.is_authenticated(),

@@ -17,7 +17,7 @@ use weir_rina::link_state::{Config as LinkStateConfig, Database, LinkState, Summ
 use weir_rina::routing::{Graph, Route};
 use weir_rina::{ApplicationName, Time};
 
-/// PDUs of this IPC process for itself that are handled at once.
+/// The most PDUs of this IPC process to its own address that wait.
 const LOOPBACK: usize = 4096;
 
 /// A source of random bytes. They decide nonces, CEP ids and initial sequence numbers: others must
@@ -37,9 +37,9 @@ pub struct IpcProcess {
     pub(crate) addresses: Addresses,
     /// Addresses of members by name: of those that links of both ends connect, and of neighbours.
     pub(crate) names: BTreeMap<String, Address>,
-    /// Addresses that link states have announced, by their origins. An origin may be invented: its
-    /// address counts once a member announces a link to it, and it a link to that member. With
-    /// each, since when it is announced.
+    /// Addresses that link states have announced, by their origins, each with the time of its first
+    /// announcement. An origin may be invented: its address counts once a member and the origin both
+    /// announce the link between them.
     pub(crate) claims: BTreeMap<String, (Address, Time)>,
     /// When the next of them counts.
     pub(crate) next_claim: Option<Time>,
@@ -77,7 +77,7 @@ impl std::fmt::Debug for IpcProcess {
 }
 
 impl IpcProcess {
-    /// An IPC process that searches neighbours from now on.
+    /// An IPC process whose ports send ARP requests from now on.
     ///
     /// # Errors
     /// The configuration contradicts itself.
@@ -330,7 +330,7 @@ impl IpcProcess {
             (true, false) => return self.refuse_input(Refused::NotEnrolled),
             (true, true) => return self.refuse_input(Refused::UnexpectedMessage),
             // Routers forward PDUs to addresses of members, and put their own MAC address into the
-            // frame: the sender of such a PDU may be anybody.
+            // frame: such a PDU may come from any station behind them.
             (false, false) => return self.refuse_input(Refused::Routed),
             (false, true) => {}
         }
