@@ -38,8 +38,8 @@ pub struct IpcProcess {
     /// Addresses of members by name: of those that links of both ends connect, and of neighbours.
     pub(crate) names: BTreeMap<String, Address>,
     /// Addresses that link states have announced, by their origins, each with the time of its first
-    /// announcement. An origin may be invented: its address counts once a member and the origin both
-    /// announce the link between them.
+    /// announcement. An origin may be invented: its address counts once a member and the origin
+    /// both announce the link between them.
     pub(crate) claims: BTreeMap<String, (Address, Time)>,
     /// When the next of them counts.
     pub(crate) next_claim: Option<Time>,

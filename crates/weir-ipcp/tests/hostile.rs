@@ -194,7 +194,10 @@ fn messages_between_neighbours_are_not_taken_from_routed_pdus() {
         plain("", Opcode::Release),
     ];
     let counted = |sim: &Simulation| sim.process(c).unwrap().counters();
-    let (refused, up) = (counted(&sim).refused[Refused::Routed as usize], counted(&sim).enrolments);
+    let (refused, up) = (
+        counted(&sim).refused[Refused::Routed as usize],
+        counted(&sim).enrolments,
+    );
     for message in &messages {
         // The router in front has put its MAC address into the frame.
         say_last(&mut sim, c, b, own, forged, message);

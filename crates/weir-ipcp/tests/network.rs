@@ -233,7 +233,13 @@ fn of_parallel_links_the_cheapest_is_announced_and_used() {
     sim.run_until(Time::from_secs(5));
     let used = |sim: &Simulation| {
         let process = sim.process(a).unwrap();
-        let hops: Vec<u32> = process.forwarding().routes.values().flatten().map(|hop| hop.port.0).collect();
+        let hops: Vec<u32> = process
+            .forwarding()
+            .routes
+            .values()
+            .flatten()
+            .map(|hop| hop.port.0)
+            .collect();
         (process.routes()["b"].cost, hops)
     };
     assert_eq!(used(&sim), (1, vec![2, 3]));

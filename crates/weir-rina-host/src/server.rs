@@ -104,7 +104,11 @@ impl Server {
             } else {
                 PollFlags::empty()
             };
-            let read = if connection.is_behind { PollFlags::empty() } else { PollFlags::IN };
+            let read = if connection.is_behind {
+                PollFlags::empty()
+            } else {
+                PollFlags::IN
+            };
             (connection.stream.as_fd(), read | write)
         });
         std::iter::once((self.listener.as_fd(), PollFlags::IN)).chain(connections)
@@ -159,7 +163,10 @@ impl Server {
         }
         if self.connections.len() >= MAX_CONNECTIONS {
             // The one that has been silent for the longest time makes room.
-            let silent = self.connections.iter_mut().find(|(_, connection)| !connection.has_begun);
+            let silent = self
+                .connections
+                .iter_mut()
+                .find(|(_, connection)| !connection.has_begun);
             let Some((_, connection)) = silent else {
                 return;
             };

@@ -429,7 +429,13 @@ fn requests(count: u32) -> Vec<u8> {
     write_message(&Request::Hello { version: VERSION }, &mut bytes);
     for call in 0..count {
         let command = "link-states".to_owned();
-        write_message(&Request::Manage { call: Call(call), command }, &mut bytes);
+        write_message(
+            &Request::Manage {
+                call: Call(call),
+                command,
+            },
+            &mut bytes,
+        );
     }
     bytes
 }
@@ -493,7 +499,15 @@ fn an_answer_that_is_too_long_for_a_message_is_an_error() {
                 Input::Request(id, Request::Hello { version }) => {
                     let (name, dif) = ("a".to_owned(), "d".to_owned());
                     let max_sdu = 1;
-                    server.send(id, &Reply::Welcome { version, name, dif, max_sdu });
+                    server.send(
+                        id,
+                        &Reply::Welcome {
+                            version,
+                            name,
+                            dif,
+                            max_sdu,
+                        },
+                    );
                 }
                 Input::Request(id, Request::Manage { call, .. }) => {
                     let result = Ok("x".repeat(9 << 20));

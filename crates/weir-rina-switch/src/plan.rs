@@ -172,12 +172,13 @@ impl Entries {
             }
         }
         let is_new = |entry: &RouteEntry| matches!(entry, RouteEntry::Group(id) if !self.groups.contains_key(id));
-        let (later, first): (Vec<_>, Vec<_>) = changes(&self.routes, &to.routes)
-            .into_iter()
-            .partition(|change| match change {
-                Change::Insert(_, entry) | Change::Modify(_, entry) => is_new(entry),
-                Change::Delete(_) => false,
-            });
+        let (later, first): (Vec<_>, Vec<_>) =
+            changes(&self.routes, &to.routes)
+                .into_iter()
+                .partition(|change| match change {
+                    Change::Insert(_, entry) | Change::Modify(_, entry) => is_new(entry),
+                    Change::Delete(_) => false,
+                });
         // These refer to the groups of before until their last step.
         let waiting: BTreeSet<Address> = later
             .iter()

@@ -348,6 +348,27 @@ impl Drop for Serving {
 
 const LINE: &str = "dif = \"line\"\nrouters = [\"r1\", \"r2\"]\nhosts = [\"a\", \"b\"]\nlinks = [[\"r1\", \"r2\"], [\"a\", \"r1\"], [\"b\", \"r2\"]]\n";
 
+fn restart_a_control_plane(fabric: &mut Fabric) {
+    fabric.command("restart r1");
+    let count = |fabric: &Fabric, node: &str| fabric.rina(node, &["ctl", "routes"]).1.lines().count();
+    let end = Instant::now() + PATIENCE;
+    // It has lost its routes, and finds them again; the switch has run all the time.
+    while ["a", "r1", "r2", "b"].iter().any(|node| count(fabric, node) != 4) {
+        assert!(Instant::now() < end, "no routes after the restart");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (code, out, error) = fabric.rina("a", &["ping", "echo", "--count", "3", "--interval", "1ms"]);
+    assert_eq!(code, 0, "{out}{error}");
+}
+
+fn use_the_folder_again(fabric: &Fabric) {
+    let folder = fabric.folder.path().to_str().unwrap();
+    let (code, _, error) = common::weir(&["rina", "fabric", "--leaf-spine", "1x1", "--folder", folder]);
+    assert_eq!(code, 2);
+    let owner = format!("the fabric of process {} uses this folder", fabric.child.id());
+    assert!(error.contains(&owner), "{error}");
+}
+
 #[test]
 fn applications_talk_over_compiled_routers_that_lose_frames() {
     let mut fabric = Fabric::start(LINE);
@@ -366,23 +387,8 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
     assert_eq!(code, 0, "{out}{error}");
     assert!(out.contains("3 sent, 0 lost"), "{out}");
 
-    fabric.command("restart r1");
-    let count = |fabric: &Fabric, node: &str| fabric.rina(node, &["ctl", "routes"]).1.lines().count();
-    let end = Instant::now() + PATIENCE;
-    // It has lost its routes, and finds them again; the switch has run all the time.
-    while ["a", "r1", "r2", "b"].iter().any(|node| count(&fabric, node) != 4) {
-        assert!(Instant::now() < end, "no routes after the restart");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let (code, out, error) = fabric.rina("a", &["ping", "echo", "--count", "3", "--interval", "1ms"]);
-    assert_eq!(code, 0, "{out}{error}");
-
-    let folder = fabric.folder.path().to_str().unwrap();
-    let (code, _, error) = common::weir(&["rina", "fabric", "--leaf-spine", "1x1", "--folder", folder]);
-    assert_eq!(code, 2);
-    let owner = format!("the fabric of process {} uses this folder", fabric.child.id());
-    assert!(error.contains(&owner), "{error}");
-
+    restart_a_control_plane(&mut fabric);
+    use_the_folder_again(&fabric);
     fabric.command("loss r1 r2 1");
     fabric.command("reorder r1 r2 1");
     let _perf = fabric.serve("b", &["perf", "--listen", "perf"], &scratch);
@@ -393,7 +399,16 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
         assert!(out.contains(field), "{field} in {out}");
     }
 
-    let arguments = ["perf", "perf", "--unreliable", "--count", "2000", "--rate", "2000000", "--json"];
+    let arguments = [
+        "perf",
+        "perf",
+        "--unreliable",
+        "--count",
+        "2000",
+        "--rate",
+        "2000000",
+        "--json",
+    ];
     let (code, out, error) = fabric.rina("a", &arguments);
     assert_eq!(code, 0, "{out}{error}");
     let outcome: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -475,7 +490,11 @@ fn cat_fails_where_the_other_side_ends_before_all_is_confirmed() {
     let ipcp = Ipcp::connect(&alone.socket()).unwrap();
     let code_and_error = |child: std::process::Child| {
         let output = child.wait_with_output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap(), output.stdout)
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+            output.stdout,
+        )
     };
 
     // A sender that dies after some bytes.

@@ -117,7 +117,12 @@ fn read(arguments: &FabricArguments) -> Result<Topology> {
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("fabric.lock");
     let named = || path.display().to_string();
-    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path);
     let mut file = file.with_context(named)?;
     match file.try_lock() {
         Ok(()) => {}
@@ -138,7 +143,11 @@ fn lock(folder: &Path) -> Result<File> {
 
 /// A picture can be written there: said before the work, not after it.
 fn check_picture(path: &Path) -> Result<()> {
-    anyhow::ensure!(!path.is_dir(), "--picture {}: expected a file, found a directory", path.display());
+    anyhow::ensure!(
+        !path.is_dir(),
+        "--picture {}: expected a file, found a directory",
+        path.display()
+    );
     let into = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     anyhow::ensure!(
         into.is_none_or(Path::is_dir),

@@ -120,7 +120,9 @@ impl Running {
             }
             (None, Role::Router) => anyhow::bail!("a router needs [switch] with the address of its P4Runtime server"),
             (Some(_), Role::Host | Role::SoftwareRouter) => anyhow::bail!("[switch] is for role = \"router\""),
-            (None, Role::Host | Role::SoftwareRouter) => Below::Devices(Box::new(Devices::open(&file.devices, &config.ports)?)),
+            (None, Role::Host | Role::SoftwareRouter) => {
+                Below::Devices(Box::new(Devices::open(&file.devices, &config.ports)?))
+            }
         };
         let now = Time::ZERO;
         let process = IpcProcess::new(config, Box::new(SystemRandom(random)), now)?;

@@ -154,8 +154,8 @@ pub struct Outcome {
     pub sent_bytes: u64,
     /// SDUs that did not arrive.
     pub lost: u64,
-    /// From the first SDU until all were sent, in seconds; on a reliable flow until the receiver had
-    /// all.
+    /// From the first SDU until all were sent, in seconds; on a reliable flow until the receiver
+    /// had all.
     pub seconds: f64,
     /// The receiver's counts.
     pub received: Received,

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The commands, for messages.
-const COMMANDS: &str =
-    "show, cut A B, mend A B, loss A B PERCENT, reorder A B PERCENT, kill NODE, start NODE, restart NODE, picture FILE, quit";
+const COMMANDS: &str = "show, cut A B, mend A B, loss A B PERCENT, reorder A B PERCENT, kill NODE, start NODE, \
+     restart NODE, picture FILE, quit";
 
 /// The answer to a command.
 pub enum Answer {
@@ -60,7 +60,10 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
         }
         ["reorder", a, b, percent] => {
             let reordering = per_million("reorder", percent)?;
-            fabric.wires(a, b)?.iter().for_each(|wire| wire.set_reordering(reordering));
+            fabric
+                .wires(a, b)?
+                .iter()
+                .for_each(|wire| wire.set_reordering(reordering));
             format!("{percent} % of the frames between {a} and {b} are passed by the next one")
         }
         ["kill", node] => {

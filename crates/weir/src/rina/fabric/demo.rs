@@ -165,7 +165,10 @@ fn busier_spine(fabric: &Fabric) -> Result<usize> {
     let spines = [fabric.node("spine1")?, fabric.node("spine2")?];
     let carried = |spine: usize| -> u64 {
         let leaf = |name: &str| fabric.wires(name, &fabric.topology.nodes[spine].name);
-        let wires = ["leaf1", "leaf4"].into_iter().filter_map(|name| leaf(name).ok()).flatten();
+        let wires = ["leaf1", "leaf4"]
+            .into_iter()
+            .filter_map(|name| leaf(name).ok())
+            .flatten();
         wires.map(|wire| wire.counters().carried).sum()
     };
     let [a, b] = spines;

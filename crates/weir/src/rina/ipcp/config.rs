@@ -136,7 +136,10 @@ mod tests {
     #[test]
     fn the_files_of_the_documentation_are_right() {
         let text = include_str!("../../../../../docs/rina.md");
-        let blocks = text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
+        let blocks = text
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|block| block.split("```").next());
         let (mut routers, mut hosts, mut topologies) = (0, 0, 0);
         for block in blocks {
             if !block.contains("[ipcp]") {
@@ -149,14 +152,23 @@ mod tests {
             std::fs::write(path.path(), block).unwrap();
             let file = File::read(path.path()).unwrap();
             let is_router = file.ipcp.role == weir_ipcp::Role::Router;
-            assert_eq!((is_router, !is_router), (file.switch.is_some(), !file.devices.is_empty()), "{block}");
+            assert_eq!(
+                (is_router, !is_router),
+                (file.switch.is_some(), !file.devices.is_empty()),
+                "{block}"
+            );
             match file.switch {
                 Some(switch) => {
                     switch.options().unwrap();
                     routers += 1;
                 }
                 None => {
-                    assert!(file.ipcp.ports.iter().all(|port| file.devices.contains_key(&port.number)));
+                    assert!(
+                        file.ipcp
+                            .ports
+                            .iter()
+                            .all(|port| file.devices.contains_key(&port.number))
+                    );
                     assert_eq!(file.devices.len(), file.ipcp.ports.len());
                     hosts += 1;
                 }

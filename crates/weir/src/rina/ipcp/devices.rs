@@ -43,11 +43,7 @@ impl Devices {
         Devices::open_with(specs, ports, Box::new(weir_io::open))
     }
 
-    fn open_with(
-        specs: &BTreeMap<PortId, DeviceSpec>,
-        ports: &[weir_ipcp::Port],
-        mut opener: Opener,
-    ) -> Result<Self> {
+    fn open_with(specs: &BTreeMap<PortId, DeviceSpec>, ports: &[weir_ipcp::Port], mut opener: Opener) -> Result<Self> {
         for port in specs.keys() {
             ensure!(
                 ports.iter().any(|known| known.number == *port),

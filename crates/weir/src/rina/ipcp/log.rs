@@ -67,7 +67,11 @@ impl Log {
         if let Value::Object(of_event) = value {
             fields.extend(of_event);
         }
-        let line = if self.is_json { json_line(fields) } else { text_line(fields) };
+        let line = if self.is_json {
+            json_line(fields)
+        } else {
+            text_line(fields)
+        };
         self.messages.line(line);
     }
 }
@@ -123,7 +127,18 @@ mod tests {
     fn names_of_others_forge_no_lines_fields_or_escape_sequences() {
         let plain = text_line(fields("leaf-1.a"));
         assert!(plain.contains("neighbour=leaf-1.a"), "{plain}");
-        for name in ["a\nevent=joined", "\u{1b}[2J", "a b", "a=b", "\"", "", "\u{9b}31m", "\u{7f}", "\u{202e}x", "a\\"] {
+        for name in [
+            "a\nevent=joined",
+            "\u{1b}[2J",
+            "a b",
+            "a=b",
+            "\"",
+            "",
+            "\u{9b}31m",
+            "\u{7f}",
+            "\u{202e}x",
+            "a\\",
+        ] {
             let line = text_line(fields(name));
             assert!(line.contains("neighbour=\""), "{line:?}");
             assert!(line.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{line:?}");
