@@ -520,6 +520,27 @@ fn invented_neighbours_keep_no_member_out() {
 }
 
 #[test]
+fn reasons_of_others_have_no_control_characters() {
+    let (mut sim, [a, b]) = line(93, ["a", "b"]);
+    sim.with(b, |process, now| process.register(&app("x"), now)).unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let flow = sim
+        .with(a, |process, now| process.allocate(&app("c"), &app("x"), RELIABLE, now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let remote = requested(&sim, b).unwrap();
+    sim.with(b, |process, now| process.refuse(remote, "no\u{1b}[2J\u{9b}\n", now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let reason = "no\u{fffd}[2J\u{fffd}\u{fffd}".to_owned();
+    assert!(
+        sim.flow_events.contains(&(a, flow, FlowEvent::Refused(reason))),
+        "{:?}",
+        sim.flow_events
+    );
+}
+
+#[test]
 fn an_sdu_that_the_other_side_does_not_take_ends_a_reliable_flow() {
     let mut sim = Simulation::new(89);
     let (a, b) = (sim.router("a"), sim.router("b"));

@@ -157,7 +157,7 @@ impl IpcProcess {
             let reason = if message.result_reason.is_empty() {
                 format!("result {}", message.result)
             } else {
-                message.result_reason.clone()
+                printable(&message.result_reason)
             };
             return self.close_flow(id, &reason, now);
         }
@@ -250,6 +250,12 @@ impl IpcProcess {
         };
         self.send_remote(address, &message, now);
     }
+}
+
+/// The other side chooses the reason, and people read it: control characters are replaced.
+fn printable(reason: &str) -> String {
+    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    reason.chars().map(shown).collect()
 }
 
 fn request_key(node: &Node) -> u64 {
