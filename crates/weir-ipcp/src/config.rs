@@ -112,6 +112,14 @@ pub struct Limits {
     pub outputs: usize,
 }
 
+impl Limits {
+    /// Flows that wait for the answer of an application here: requests of others leave most of the
+    /// flows to those that are used.
+    pub(crate) fn requests(&self) -> usize {
+        (self.flows / 4).max(1)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {

@@ -6,7 +6,9 @@ use common::{RELIABLE, app, converge, flow, requested, send};
 use std::time::Duration;
 use weir_ipcp::sim::{Node, Simulation};
 use weir_ipcp::{Down, Event, FlowEvent, PortId, Refused};
-use weir_rina::cdap::objects::{Directory, DirectoryEntry, LinkStateObject, LinkStates, Object, WellKnown};
+use weir_rina::cdap::objects::{
+    ConnectionId, Directory, DirectoryEntry, FlowRequest, LinkStateObject, LinkStates, Object, WellKnown,
+};
 use weir_rina::cdap::{CdapDialect, Message, Opcode};
 use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
 use weir_rina::{ApplicationName, Time};
@@ -517,6 +519,60 @@ fn invented_neighbours_keep_no_member_out() {
         }
         converge(&mut sim, Duration::from_millis(1));
     }
+}
+
+#[test]
+fn forged_requests_leave_room_for_flows_and_need_a_source_with_a_route() {
+    let (mut sim, [a, b, c]) = line(95, ["a", "b", "c"]);
+    sim.with(c, |process, now| process.register(&app("mute"), now)).unwrap();
+    sim.with(a, |process, now| process.register(&app("there"), now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let object = WellKnown::Flows.id(CdapDialect::Rlite);
+    let request = |n: u32| {
+        let request = FlowRequest {
+            source_application: app("stranger"),
+            destination_application: app("mute"),
+            source_port: (1000 + n).into(),
+            destination_port: 0,
+            source: weir_rina::cdap::objects::Node::Address(1),
+            destination: None,
+            connections: vec![ConnectionId {
+                qos: 0,
+                source_cep: n + 1,
+                destination_cep: 0,
+            }],
+            current_connection: 0,
+            state: 0,
+            qos: Some(RELIABLE),
+        };
+        let value = Some(request.to_value(CdapDialect::Irati));
+        Message {
+            invoke_id: 1 + n as i32,
+            ..Message::about(Opcode::Create, object.class, object.name, value)
+        }
+    };
+    let (own, member) = (address(&sim, c), address(&sim, a));
+    for n in 0..3000 {
+        // The router in front has forwarded them.
+        say_last(&mut sim, c, b, own, Address(60_000), &request(n));
+        say_last(&mut sim, c, b, own, member, &request(n));
+    }
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let process = sim.process(c).unwrap();
+    let refused = process.counters().refused;
+    assert_eq!(refused[Refused::NoRoute as usize], 3000);
+    assert_eq!(refused[Refused::Limit as usize], 3000 - 1024);
+    let local = sim
+        .with(c, |process, now| {
+            process.allocate(&app("c"), &app("there"), RELIABLE, now)
+        })
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_millis(500));
+    let remote = requested(&sim, a).unwrap();
+    sim.with(a, |process, now| process.accept(remote, now)).unwrap();
+    sim.run_until(sim.now() + Duration::from_millis(500));
+    assert!(sim.flow_events.contains(&(c, local, FlowEvent::Allocated)));
 }
 
 #[test]
