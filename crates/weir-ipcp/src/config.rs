@@ -13,13 +13,13 @@ pub const MAX_NAME: usize = 200;
 #[serde(transparent)]
 pub struct PortId(pub u32);
 
-/// What becomes of PDUs for others.
+/// How PDUs with destinations of other members are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A switch forwards them, by the table that this IPC process computes.
     Router,
-    /// None arrive: there is one link, or PDUs of others are dropped.
+    /// PDUs for other members are dropped.
     Host,
     /// This IPC process forwards them itself.
     SoftwareRouter,
@@ -112,6 +112,14 @@ pub struct Limits {
     pub outputs: usize,
 }
 
+impl Limits {
+    /// Flows that wait for the answer of an application here: requests of others leave most of the
+    /// flows to those that are used.
+    pub(crate) fn requests(&self) -> usize {
+        (self.flows / 4).max(1)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {
@@ -133,7 +141,7 @@ pub struct Config {
     pub name: String,
     /// The name of the DIF.
     pub dif: String,
-    /// What becomes of PDUs for others.
+    /// How PDUs with destinations of other members are handled.
     pub role: Role,
     /// It is a member from the start. Exactly one IPC process of a DIF is its first.
     #[serde(default)]

@@ -76,21 +76,23 @@ impl IpcProcess {
             up: None,
             keepalive: None,
             retry: now,
+            found: self.neighbours_found,
             last_heard: now,
         };
+        self.neighbours_found += 1;
         self.neighbours.insert(key, neighbour);
         true
     }
 
-    /// Forgets the neighbour of a port that has done no more than to ask, the longest ago: senders
-    /// that are invented do not keep others out. Whether there was one.
+    /// Forgets the stranger of a port that was found first: a table full of invented senders does
+    /// not keep members out. Each new one stays until as many others were found as the table holds,
+    /// whatever those send; an enrolment takes less. Returns whether there was a stranger.
     fn forget_stranger(&mut self, port: PortId) -> bool {
-        let strangers = self
-            .neighbours
-            .iter()
-            .filter(|(key, n)| key.0 == port && n.up.is_none() && n.exchange.is_none());
-        let oldest = strangers.min_by_key(|(_, n)| n.last_heard).map(|(key, _)| *key);
-        oldest.is_some_and(|key| self.neighbours.remove(&key).is_some())
+        let strangers = self.neighbours.iter();
+        let strangers = strangers.filter(|(key, neighbour)| key.0 == port && neighbour.is_stranger());
+        let first = strangers.min_by_key(|(_, neighbour)| neighbour.found);
+        let first = first.map(|(key, _)| *key);
+        first.is_some_and(|key| self.neighbours.remove(&key).is_some())
     }
 
     fn send_arp(&mut self, port: PortId, packet: &ArpPacket<'_>, to: MacAddress) {
@@ -112,7 +114,7 @@ impl IpcProcess {
         ApplicationName::process(self.config.name.clone())
     }
 
-    /// Searches neighbours at a port now, and enrols with those that are known without a pause.
+    /// Sends an ARP request at a port now, and enrols with its known neighbours without a pause.
     pub fn search(&mut self, port: PortId, now: Time) {
         if let Some(state) = self.ports.get_mut(&port) {
             state.next_request = now;

@@ -13,7 +13,8 @@
 //! The crate does no I/O, starts no threads and reads no clock. Everything that a peer can make it
 //! keep is limited ([`config::Limits`]); what it refuses is counted ([`Refused`]). Enrolled members
 //! are trusted as far as link states go: a member can announce links that do not exist, though not
-//! in the name of another member that is there.
+//! in the name of another member that is there. Messages between neighbours (enrolment, keepalive,
+//! link states, directory) count only with destination address 0, which no router forwards.
 //!
 //! ```
 //! use weir_ipcp::sim::Simulation;

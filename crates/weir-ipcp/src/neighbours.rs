@@ -44,7 +44,20 @@ pub(crate) struct Neighbour {
     pub keepalive: Option<Keepalive>,
     /// When the next enrolment may start.
     pub retry: Time,
+    /// When it was found: a place in the order of all that were.
+    pub found: u64,
     pub last_heard: Time,
+}
+
+impl Neighbour {
+    /// It has sent no more than frames that any station can invent or replay.
+    pub fn is_stranger(&self) -> bool {
+        let has_proved = match &self.exchange {
+            Some(Exchange::Enroller(enroller)) => enroller.is_authenticated(),
+            Some(Exchange::Enrollee(_)) | None => false,
+        };
+        self.up.is_none() && !has_proved
+    }
 }
 
 #[derive(Debug)]
@@ -143,6 +156,23 @@ impl IpcProcess {
             .iter()
             .filter(move |(_, neighbour)| is_up(neighbour))
             .map(|(key, _)| *key)
+    }
+
+    /// Those of the least cost, which carry PDUs.
+    pub(crate) fn best_links_to<'a>(&'a self, name: &'a str) -> impl Iterator<Item = NeighbourKey> + 'a {
+        let cost = self.cost_to(name);
+        self.links_to(name)
+            .filter(move |key| Some(self.port_cost(key.0)) == cost)
+    }
+
+    /// The cost of the cheapest link to an enrolled neighbour.
+    fn cost_to(&self, name: &str) -> Option<u32> {
+        self.links_to(name).map(|key| self.port_cost(key.0)).min()
+    }
+
+    fn port_cost(&self, port: PortId) -> u32 {
+        let config = self.config.ports.iter().find(|known| known.number == port);
+        config.map_or(1, |config| config.cost)
     }
 
     /// Starts an enrolment through a neighbour.
@@ -292,13 +322,7 @@ impl IpcProcess {
             self.neighbours.remove(&key);
             return;
         }
-        let cost = self
-            .config
-            .ports
-            .iter()
-            .find(|p| p.number == key.0)
-            .map_or(1, |port| port.cost);
-        let is_first = self.links_to(&name).next().is_none();
+        let before = self.cost_to(&name);
         let config = KeepaliveConfig {
             interval: ms(self.config.timers.keepalive),
             misses: self.config.timers.keepalive_misses,
@@ -310,19 +334,30 @@ impl IpcProcess {
             neighbour.keepalive = Some(Keepalive::new(config, now));
         }
         self.counters.enrolments += 1;
-        if is_first {
-            self.links.neighbour_up(name.clone(), cost, now);
+        if before.is_none() {
             self.directory.neighbour_up(&name);
         }
-        // A second link changes routes, too, but no link state.
+        self.announce_cost(&name, before, now);
+        // A second link of the same cost changes routes, too, but no link state.
         self.routes_dirty = true;
         self.floods = true;
         let port = key.0;
         self.event(Event::NeighbourUp { neighbour: name, port });
     }
 
+    /// Announces the cost to a neighbour if the set of links to it has changed that.
+    fn announce_cost(&mut self, name: &str, before: Option<u32>, now: Time) {
+        let after = self.cost_to(name);
+        match after {
+            Some(cost) if after != before => self.links.neighbour_up(name.to_owned(), cost, now),
+            Some(_) => {}
+            None => self.links.neighbour_down(&name.to_owned(), now),
+        }
+    }
+
     /// A link is not used any more.
     pub(crate) fn neighbour_down(&mut self, key: NeighbourKey, reason: Down, now: Time) {
+        let before = self.neighbour_name(key).and_then(|name| self.cost_to(&name));
         let Some(neighbour) = self.neighbours.get_mut(&key) else {
             return;
         };
@@ -336,8 +371,8 @@ impl IpcProcess {
         if let Some(state) = self.ports.get_mut(&key.0) {
             state.next_request = now;
         }
+        self.announce_cost(&name, before, now);
         if self.links_to(&name).next().is_none() {
-            self.links.neighbour_down(&name, now);
             self.directory.neighbour_down(&name);
         }
         // A failure of an own link does not wait for others.

@@ -164,6 +164,8 @@ pub enum Refused {
     NotEnrolled,
     /// A message that is not expected.
     UnexpectedMessage,
+    /// A message between neighbours that is addressed to a member: routers may have forwarded it.
+    Routed,
     /// A link state or directory entry that is old, replayed or forged.
     State,
     /// A PDU without a route.
@@ -178,13 +180,14 @@ pub enum Refused {
 
 impl Refused {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Refused; 11] = [
+    pub const ALL: [Refused; 12] = [
         Refused::NotOurs,
         Refused::Malformed,
         Refused::MalformedMessage,
         Refused::Limit,
         Refused::NotEnrolled,
         Refused::UnexpectedMessage,
+        Refused::Routed,
         Refused::State,
         Refused::NoRoute,
         Refused::NoConnection,
@@ -202,6 +205,7 @@ impl Refused {
             Refused::Limit => "limit",
             Refused::NotEnrolled => "not_enrolled",
             Refused::UnexpectedMessage => "unexpected_message",
+            Refused::Routed => "routed",
             Refused::State => "state",
             Refused::NoRoute => "no_route",
             Refused::NoConnection => "no_connection",

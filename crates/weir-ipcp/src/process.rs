@@ -17,7 +17,7 @@ use weir_rina::link_state::{Config as LinkStateConfig, Database, LinkState, Summ
 use weir_rina::routing::{Graph, Route};
 use weir_rina::{ApplicationName, Time};
 
-/// PDUs of this IPC process for itself that are handled at once.
+/// The most PDUs of this IPC process to its own address that wait.
 const LOOPBACK: usize = 4096;
 
 /// A source of random bytes. They decide nonces, CEP ids and initial sequence numbers: others must
@@ -37,9 +37,9 @@ pub struct IpcProcess {
     pub(crate) addresses: Addresses,
     /// Addresses of members by name: of those that links of both ends connect, and of neighbours.
     pub(crate) names: BTreeMap<String, Address>,
-    /// Addresses that link states have announced, by their origins. An origin may be invented: its
-    /// address counts once a member announces a link to it, and it a link to that member. With
-    /// each, since when it is announced.
+    /// Addresses that link states have announced, by their origins, each with the time of its first
+    /// announcement. An origin may be invented: its address counts once a member and the origin
+    /// both announce the link between them.
     pub(crate) claims: BTreeMap<String, (Address, Time)>,
     /// When the next of them counts.
     pub(crate) next_claim: Option<Time>,
@@ -51,6 +51,8 @@ pub struct IpcProcess {
     pub(crate) routes_dirty: bool,
     /// Neighbours may have to receive states.
     pub(crate) floods: bool,
+    /// Neighbours that were found so far.
+    pub(crate) neighbours_found: u64,
     computed_revision: u64,
     pub(crate) next_routes: Time,
     routes: BTreeMap<String, Route<String>>,
@@ -75,7 +77,7 @@ impl std::fmt::Debug for IpcProcess {
 }
 
 impl IpcProcess {
-    /// An IPC process that searches neighbours from now on.
+    /// An IPC process whose ports send ARP requests from now on.
     ///
     /// # Errors
     /// The configuration contradicts itself.
@@ -112,6 +114,7 @@ impl IpcProcess {
             links: Database::new(config.name.clone(), link_states),
             routes_dirty: false,
             floods: false,
+            neighbours_found: 0,
             computed_revision: 0,
             next_routes: now,
             routes: BTreeMap::new(),
@@ -313,17 +316,23 @@ impl IpcProcess {
         let Ok(message) = Message::decode(pdu.payload, MESSAGES) else {
             return self.refuse_input(Refused::MalformedMessage);
         };
-        let is_of_flow = message.object_class == WellKnown::Flows.id(MESSAGES).class;
         if let Some(key) = from
             && !self.neighbours.contains_key(&key)
         {
             return self.refuse_input(Refused::NotEnrolled);
         }
-        if is_of_flow && pdu.pci.destination != Address::NEIGHBOUR {
-            if !self.is_enrolled(from) {
-                return self.refuse_input(Refused::NotEnrolled);
+        let is_of_flow = message.object_class == WellKnown::Flows.id(MESSAGES).class;
+        let is_of_neighbour = pdu.pci.destination == Address::NEIGHBOUR;
+        match (is_of_flow, is_of_neighbour) {
+            (true, false) if self.is_enrolled(from) => {
+                return self.receive_flow_message(pdu.pci.source, &message, now);
             }
-            return self.receive_flow_message(pdu.pci.source, &message, now);
+            (true, false) => return self.refuse_input(Refused::NotEnrolled),
+            (true, true) => return self.refuse_input(Refused::UnexpectedMessage),
+            // Routers forward PDUs to addresses of members, and put their own MAC address into the
+            // frame: such a PDU may come from any station behind them.
+            (false, false) => return self.refuse_input(Refused::Routed),
+            (false, true) => {}
         }
         let Some(key) = from else {
             return self.refuse_input(Refused::UnexpectedMessage);
@@ -430,7 +439,7 @@ impl IpcProcess {
         self.take_claims(&links, now);
         self.routes = Graph::new(&links).routes(&self.config.name);
         let hops = |route: &Route<String>| -> BTreeSet<NextHop> {
-            let links = route.next_hops.iter().flat_map(|name| self.links_to(name));
+            let links = route.next_hops.iter().flat_map(|name| self.best_links_to(name));
             links.filter_map(|(port, mac)| self.next_hop(port, mac)).collect()
         };
         let table: BTreeMap<Address, BTreeSet<NextHop>> = self

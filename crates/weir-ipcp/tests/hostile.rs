@@ -6,7 +6,9 @@ use common::{RELIABLE, app, converge, flow, requested, send};
 use std::time::Duration;
 use weir_ipcp::sim::{Node, Simulation};
 use weir_ipcp::{Down, Event, FlowEvent, PortId, Refused};
-use weir_rina::cdap::objects::{Directory, DirectoryEntry, LinkStateObject, LinkStates, Object, WellKnown};
+use weir_rina::cdap::objects::{
+    ConnectionId, Directory, DirectoryEntry, FlowRequest, LinkStateObject, LinkStates, Object, WellKnown,
+};
 use weir_rina::cdap::{CdapDialect, Message, Opcode};
 use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
 use weir_rina::{ApplicationName, Time};
@@ -125,6 +127,13 @@ fn say(sim: &mut Simulation, node: Node, neighbour: Node, to: Address, from: Add
     sim.inject(node, PortId(1), frame);
 }
 
+/// The same in the name of the last port of a neighbour.
+fn say_last(sim: &mut Simulation, node: Node, neighbour: Node, to: Address, from: Address, message: &Message) {
+    let mac = sim.config(neighbour).ports.last().unwrap().mac.0;
+    let frame = frame(sim, node, mac, &Pci::management(from, to), &message.encode());
+    sim.inject(node, PortId(1), frame);
+}
+
 fn address(sim: &Simulation, node: Node) -> Address {
     sim.process(node).unwrap().address().unwrap()
 }
@@ -170,6 +179,37 @@ fn an_invented_member_takes_no_address() {
     assert!(!sim.process(b).unwrap().members().contains_key("zz"));
     let is_conflict = |(_, _, event): &(Time, Node, Event)| matches!(event, Event::AddressConflict { .. });
     assert!(!sim.events.iter().any(is_conflict));
+}
+
+#[test]
+fn messages_between_neighbours_are_not_taken_from_routed_pdus() {
+    let (mut sim, [a, b, c]) = line(38, ["a", "b", "c"]);
+    let before = sim.process(c).unwrap().forwarding();
+    let (own, forged) = (address(&sim, c), address(&sim, a));
+    let plain = |name: &str, opcode| Message::about(opcode, name, name, None);
+    let keepalive = WellKnown::Keepalive.id(CdapDialect::Rlite).name;
+    let messages = [
+        link_states(&[("zz", "b", Address(99)), ("b", "zz", Address(99))]),
+        directory_entry("bank", 99, 1),
+        plain(keepalive, Opcode::Read),
+        plain("", Opcode::Connect),
+        plain("", Opcode::Release),
+    ];
+    let counted = |sim: &Simulation| sim.process(c).unwrap().counters();
+    let (refused, up) = (
+        counted(&sim).refused[Refused::Routed as usize],
+        counted(&sim).enrolments,
+    );
+    for message in &messages {
+        // The router in front has put its MAC address into the frame.
+        say_last(&mut sim, c, b, own, forged, message);
+    }
+    sim.run_until(sim.now() + Duration::from_secs(3));
+    let refused = counted(&sim).refused[Refused::Routed as usize] - refused;
+    assert_eq!((refused, counted(&sim).enrolments), (messages.len() as u64, up));
+    let process = sim.process(c).unwrap();
+    assert_eq!((process.forwarding(), registered_at(&sim, c, "bank")), (before, None));
+    assert!(!process.link_states(sim.now()).any(|state| state.origin == "zz"));
 }
 
 #[test]
@@ -422,27 +462,138 @@ fn a_name_returns_to_the_other_that_has_registered_it() {
     assert_eq!(registered_at(&sim, b, "svc"), Some(address(&sim, other)));
 }
 
+/// An ARP request and an M_CONNECT of an invented neighbour of a node.
+fn invented(sim: &mut Simulation, node: Node, n: u8) -> [Vec<u8>; 2] {
+    let mac = weir_rina::arp::MacAddress([2, 9, 9, 9, 9, n]);
+    let request = weir_rina::arp::ArpPacket {
+        operation: weir_rina::arp::Operation::Request,
+        sender_mac: mac,
+        sender: b"stranger",
+        target_mac: weir_rina::arp::MacAddress::default(),
+        target: b"sim",
+    };
+    let mut arp = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
+    request.encode(&mut arp).unwrap();
+    let connect = sim.recorded(node).into_iter().map(|(_, frame)| frame);
+    let mut connect = connect.rev().find(|frame| {
+        let pdu = frame.get(14..).and_then(|bytes| Paper.decode(bytes).ok());
+        let message = pdu.and_then(|pdu| Message::decode(pdu.payload, CdapDialect::Rlite).ok());
+        message.is_some_and(|message| message.opcode == Opcode::Connect)
+    });
+    if let Some(connect) = &mut connect {
+        connect[6..12].copy_from_slice(&mac.0);
+    }
+    [arp, connect.unwrap_or_default()]
+}
+
 #[test]
 fn invented_neighbours_keep_no_member_out() {
-    let mut sim = Simulation::new(83);
-    let (a, b) = (sim.router("a"), sim.router("b"));
-    sim.link(a, b);
-    sim.start();
-    for n in 0..200_u8 {
-        let mac = weir_rina::arp::MacAddress([2, 9, 9, 9, 9, n]);
-        let request = weir_rina::arp::ArpPacket {
-            operation: weir_rina::arp::Operation::Request,
-            sender_mac: mac,
-            sender: b"stranger",
-            target_mac: weir_rina::arp::MacAddress::default(),
-            target: b"sim",
-        };
-        let mut frame = [&[0xff; 6][..], &mac.0, &[0x08, 0x06]].concat();
-        request.encode(&mut frame).unwrap();
-        sim.inject(a, PortId(1), frame);
-        sim.run_until(sim.now() + Duration::from_millis(10));
+    // With a password, and replays of an M_CONNECT for every invented MAC address.
+    for password in [None, Some("secret".to_owned())] {
+        let mut sim = Simulation::new(83);
+        let replays = password.is_some();
+        sim.password = password;
+        let (a, b) = (sim.router("a"), sim.router("b"));
+        sim.link(a, b);
+        sim.start();
+        if replays {
+            converge(&mut sim, Duration::from_secs(5));
+            let frames: Vec<[Vec<u8>; 2]> = (0..80).map(|n| invented(&mut sim, a, n)).collect();
+            assert!(!frames[0][1].is_empty(), "b has sent an M_CONNECT");
+            sim.kill(b);
+            for (at, frames) in frames.iter().cycle().take(1000).enumerate() {
+                if at == 500 {
+                    sim.restart(b);
+                }
+                for frame in frames {
+                    sim.inject(a, PortId(1), frame.clone());
+                }
+                sim.run_until(sim.now() + Duration::from_millis(1));
+            }
+        } else {
+            for n in 0..200 {
+                let [arp, _] = invented(&mut sim, a, n);
+                sim.inject(a, PortId(1), arp);
+                sim.run_until(sim.now() + Duration::from_millis(10));
+            }
+        }
+        converge(&mut sim, Duration::from_millis(1));
     }
-    converge(&mut sim, Duration::from_secs(1));
+}
+
+#[test]
+fn forged_requests_leave_room_for_flows_and_need_a_source_with_a_route() {
+    let (mut sim, [a, b, c]) = line(95, ["a", "b", "c"]);
+    sim.with(c, |process, now| process.register(&app("mute"), now)).unwrap();
+    sim.with(a, |process, now| process.register(&app("there"), now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let object = WellKnown::Flows.id(CdapDialect::Rlite);
+    let request = |n: u32| {
+        let request = FlowRequest {
+            source_application: app("stranger"),
+            destination_application: app("mute"),
+            source_port: (1000 + n).into(),
+            destination_port: 0,
+            source: weir_rina::cdap::objects::Node::Address(1),
+            destination: None,
+            connections: vec![ConnectionId {
+                qos: 0,
+                source_cep: n + 1,
+                destination_cep: 0,
+            }],
+            current_connection: 0,
+            state: 0,
+            qos: Some(RELIABLE),
+        };
+        let value = Some(request.to_value(CdapDialect::Irati));
+        Message {
+            invoke_id: 1 + n as i32,
+            ..Message::about(Opcode::Create, object.class, object.name, value)
+        }
+    };
+    let (own, member) = (address(&sim, c), address(&sim, a));
+    for n in 0..3000 {
+        // The router in front has forwarded them.
+        say_last(&mut sim, c, b, own, Address(60_000), &request(n));
+        say_last(&mut sim, c, b, own, member, &request(n));
+    }
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let process = sim.process(c).unwrap();
+    let refused = process.counters().refused;
+    assert_eq!(refused[Refused::NoRoute as usize], 3000);
+    assert_eq!(refused[Refused::Limit as usize], 3000 - 1024);
+    let local = sim
+        .with(c, |process, now| {
+            process.allocate(&app("c"), &app("there"), RELIABLE, now)
+        })
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_millis(500));
+    let remote = requested(&sim, a).unwrap();
+    sim.with(a, |process, now| process.accept(remote, now)).unwrap();
+    sim.run_until(sim.now() + Duration::from_millis(500));
+    assert!(sim.flow_events.contains(&(c, local, FlowEvent::Allocated)));
+}
+
+#[test]
+fn reasons_of_others_have_no_control_characters() {
+    let (mut sim, [a, b]) = line(93, ["a", "b"]);
+    sim.with(b, |process, now| process.register(&app("x"), now)).unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let flow = sim
+        .with(a, |process, now| process.allocate(&app("c"), &app("x"), RELIABLE, now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let remote = requested(&sim, b).unwrap();
+    sim.with(b, |process, now| process.refuse(remote, "no\u{1b}[2J\u{9b}\n", now))
+        .unwrap();
+    sim.run_until(sim.now() + Duration::from_secs(1));
+    let reason = "no\u{fffd}[2J\u{fffd}\u{fffd}".to_owned();
+    assert!(
+        sim.flow_events.contains(&(a, flow, FlowEvent::Refused(reason))),
+        "{:?}",
+        sim.flow_events
+    );
 }
 
 #[test]

@@ -220,6 +220,40 @@ fn parallel_links_are_both_used_and_each_may_fail() {
 }
 
 #[test]
+fn of_parallel_links_the_cheapest_is_announced_and_used() {
+    let mut sim = Simulation::new(3);
+    let (a, b) = (sim.router("a"), sim.router("b"));
+    for _ in 0..3 {
+        sim.link(a, b);
+    }
+    for node in [a, b] {
+        sim.config(node).ports[0].cost = 100;
+    }
+    sim.start();
+    sim.run_until(Time::from_secs(5));
+    let used = |sim: &Simulation| {
+        let process = sim.process(a).unwrap();
+        let hops: Vec<u32> = process
+            .forwarding()
+            .routes
+            .values()
+            .flatten()
+            .map(|hop| hop.port.0)
+            .collect();
+        (process.routes()["b"].cost, hops)
+    };
+    assert_eq!(used(&sim), (1, vec![2, 3]));
+    for (port, expected) in [(3, (1, vec![2])), (2, (100, vec![1]))] {
+        sim.with(a, |process, now| process.port_down(PortId(port), now));
+        sim.run_until(sim.now() + Duration::from_secs(1));
+        assert_eq!(used(&sim), expected);
+    }
+    sim.with(a, |process, now| process.port_up(PortId(2), now));
+    sim.run_until(sim.now() + Duration::from_secs(5));
+    assert_eq!(used(&sim), (1, vec![2]));
+}
+
+#[test]
 fn a_port_that_is_down_is_withdrawn_at_once() {
     let mut sim = Simulation::new(3);
     let (a, b) = (sim.router("a"), sim.router("b"));

@@ -29,6 +29,17 @@ pub enum HostError {
         /// What the system says.
         source: io::Error,
     },
+    /// There is one, but it does not answer.
+    #[error(
+        "{path}: the IPC process does not answer within {seconds} s: it is stopped or overloaded; continue it (`kill -CONT PID`) or start it again",
+        path = .path.display(), seconds = .limit.as_secs()
+    )]
+    NotAnswering {
+        /// The path.
+        path: PathBuf,
+        /// How long it had.
+        limit: Duration,
+    },
     /// The IPC process speaks another version.
     #[error("expected version {VERSION} of the protocol, found {0}")]
     Version(u32),
@@ -121,6 +132,14 @@ impl Ipcp {
     /// # Errors
     /// There is none, or it speaks another version.
     pub fn connect(path: &Path) -> Result<Self, HostError> {
+        Ipcp::connect_within(path, ANSWER)
+    }
+
+    /// The same, with another time for the answer.
+    ///
+    /// # Errors
+    /// As for [`Ipcp::connect`].
+    pub fn connect_within(path: &Path, limit: Duration) -> Result<Self, HostError> {
         let not_running = |source| HostError::NotRunning {
             path: path.to_owned(),
             source,
@@ -129,11 +148,18 @@ impl Ipcp {
         let mut bytes = Vec::new();
         write_message(&Request::Hello { version: VERSION }, &mut bytes);
         stream.write_all(&bytes).map_err(gone)?;
-        stream.set_read_timeout(Some(ANSWER)).map_err(gone)?;
+        stream.set_read_timeout(Some(limit)).map_err(gone)?;
+        let unanswered = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => HostError::NotAnswering {
+                path: path.to_owned(),
+                limit,
+            },
+            _ => gone(error),
+        };
         let mut received = Vec::new();
         let (name, dif, max_sdu) = loop {
             let mut buffer = [0; 4096];
-            let length = stream.read(&mut buffer).map_err(gone)?;
+            let length = stream.read(&mut buffer).map_err(unanswered)?;
             if length == 0 {
                 return Err(HostError::Gone("it has closed the connection".to_owned()));
             }

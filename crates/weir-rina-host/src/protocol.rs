@@ -16,7 +16,7 @@ pub const WINDOW: u32 = 256;
 /// Bytes of the longest frame.
 pub const MAX_FRAME: usize = (16 << 20) + 64;
 /// Bytes of the longest message.
-pub const MAX_MESSAGE: usize = 1 << 20;
+pub const MAX_MESSAGE: usize = 8 << 20;
 
 const KIND_MESSAGE: u8 = 0;
 const KIND_SDU: u8 = 1;
@@ -186,7 +186,7 @@ pub enum Reply {
     },
 }
 
-/// What is wrong with bytes of the other side.
+/// A defect of the bytes of the other side.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// A frame is too long or too short.

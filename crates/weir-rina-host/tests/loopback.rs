@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_rina_host::protocol::{Call, FlowNumber, Reply, Request, VERSION, WINDOW};
+use weir_rina_host::protocol::{Call, FlowNumber, Reply, Request, VERSION, WINDOW, write_message};
 use weir_rina_host::server::{ApplicationId, Input, Server};
 use weir_rina_host::{HostError, Ipcp, Qos};
 
@@ -421,4 +421,154 @@ fn stale_sockets_are_replaced_and_other_files_are_not() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert!(Server::bind(&link).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+}
+
+/// Hello, then as many requests of the management agent.
+fn requests(count: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_message(&Request::Hello { version: VERSION }, &mut bytes);
+    for call in 0..count {
+        let command = "link-states".to_owned();
+        write_message(
+            &Request::Manage {
+                call: Call(call),
+                command,
+            },
+            &mut bytes,
+        );
+    }
+    bytes
+}
+
+/// One turn of an IPC process whose answers are long. Returns the number of requests.
+fn answer(server: &mut Server) -> usize {
+    let inputs = server.poll();
+    for input in &inputs {
+        if let Input::Request(id, Request::Manage { call, .. }) = input {
+            let result = Ok("x".repeat(50_000));
+            server.send(*id, &Reply::Managed { call: *call, result });
+        }
+    }
+    server.flush();
+    inputs.len()
+}
+
+#[test]
+fn an_application_that_reads_no_answers_has_few_requests_taken_and_delays_no_other() {
+    use std::io::{Read, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::bind(&folder.path().join("s")).unwrap();
+    let connect = || std::os::unix::net::UnixStream::connect(folder.path().join("s")).unwrap();
+    let (mut greedy, mut other) = (connect(), connect());
+    greedy.write_all(&requests(1000)).unwrap();
+    let mut taken = 0;
+    for _ in 0..1000 {
+        let of_turn = answer(&mut server);
+        assert!(of_turn <= 16, "{of_turn} requests at once");
+        taken += of_turn;
+    }
+    assert!((2..200).contains(&taken), "{taken} requests without a reader");
+    assert!(!server.has_backlog(), "its owner may sleep");
+    other.write_all(&requests(1)).unwrap();
+    assert_eq!(answer(&mut server), 2);
+    // All is answered once it reads.
+    greedy.set_nonblocking(true).unwrap();
+    let (mut buffer, mut bytes) = (vec![0; 1 << 20], 0);
+    for _ in 0..100_000 {
+        taken += answer(&mut server);
+        bytes += greedy.read(&mut buffer).unwrap_or(0);
+        if bytes > 1000 * 50_000 {
+            break;
+        }
+    }
+    assert_eq!(taken, 1001);
+}
+
+#[test]
+fn an_answer_that_is_too_long_for_a_message_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let mut server = Server::bind(&path).unwrap();
+    let client = std::thread::spawn(move || {
+        let ipcp = Ipcp::connect(&path).unwrap();
+        ipcp.manage("all").unwrap_err().to_string()
+    });
+    while !client.is_finished() {
+        for input in server.poll() {
+            match input {
+                Input::Request(id, Request::Hello { version }) => {
+                    let (name, dif) = ("a".to_owned(), "d".to_owned());
+                    let max_sdu = 1;
+                    server.send(
+                        id,
+                        &Reply::Welcome {
+                            version,
+                            name,
+                            dif,
+                            max_sdu,
+                        },
+                    );
+                }
+                Input::Request(id, Request::Manage { call, .. }) => {
+                    let result = Ok("x".repeat(9 << 20));
+                    server.send(id, &Reply::Managed { call, result });
+                }
+                Input::Request(..) | Input::Sdu(..) | Input::Gone(_) => {}
+            }
+        }
+        server.flush();
+    }
+    assert!(client.join().unwrap().ends_with("expected at most 8388608"));
+}
+
+#[test]
+fn silent_connections_shut_no_application_out() {
+    let setup = Setup::new();
+    let path = setup.folder.path().join("s");
+    let connect = || std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let silent: Vec<_> = (0..300).map(|_| connect()).collect();
+    assert_eq!(setup.connect().manage("show").unwrap(), "\"show\"");
+    drop(silent);
+}
+
+#[test]
+fn sdus_of_an_application_that_has_ended_are_taken_whatever_waits_for_it() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::bind(&folder.path().join("s")).unwrap();
+    let mut stream = std::os::unix::net::UnixStream::connect(folder.path().join("s")).unwrap();
+    stream.write_all(&requests(1)).unwrap();
+    let inputs = server.poll();
+    let Some(&Input::Request(id, _)) = inputs.first() else {
+        panic!("{inputs:?}");
+    };
+    // More messages than one poll takes, with an SDU behind them.
+    let credit = |_| {
+        let mut bytes = Vec::new();
+        let flow = FlowNumber(1);
+        write_message(&Request::Credit { flow, sdus: 1 }, &mut bytes);
+        bytes
+    };
+    let mut bytes: Vec<u8> = (0..20).flat_map(credit).collect();
+    bytes.extend(weir_rina_host::protocol::sdu_header(FlowNumber(1), 4));
+    bytes.extend(b"last");
+    stream.write_all(&bytes).unwrap();
+    drop(stream);
+    server.send_sdu(id, FlowNumber(1), &[0; 1000]);
+    let mut inputs = Vec::new();
+    for _ in 0..20 {
+        inputs.extend(server.poll());
+    }
+    let sdu = Input::Sdu(id, FlowNumber(1), b"last".to_vec());
+    assert_eq!(inputs.last(), Some(&Input::Gone(id)));
+    assert_eq!(inputs.iter().filter(|input| **input == sdu).count(), 1);
+}
+
+#[test]
+fn a_stopped_ipc_process_is_named_as_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let _silent = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let error = Ipcp::connect_within(&path, Duration::from_millis(10)).unwrap_err();
+    assert!(error.to_string().contains("the IPC process does not answer"), "{error}");
 }

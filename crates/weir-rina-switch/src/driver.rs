@@ -2,6 +2,7 @@
 
 use crate::entries::Tables;
 use crate::error::SwitchError;
+use crate::pace::{Pace, RETRY};
 use crate::plan::{Entries, Forwarding};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -16,11 +17,9 @@ use weir_client::{Batch, Client, Code, Error, Options, Overflow, PacketIn, Stand
 /// Packets between the threads, in each direction.
 const QUEUE: usize = 4096;
 
-/// How long a switch keeps the routes of before a restart of its control plane, unless that knows
-/// as many again.
-const GRACE: Duration = Duration::from_secs(5);
-/// The time between two attempts to connect or to write.
-const RETRY: Duration = Duration::from_millis(500);
+/// How long a switch keeps the routes that it has when a control plane starts, while that knows
+/// fewer.
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// News from the switch.
 #[derive(Debug)]
@@ -41,7 +40,8 @@ pub enum FromSwitch {
         /// All entries had to be read: the connection is new, or a write had failed.
         is_resynchronised: bool,
     },
-    /// The connection is lost, or the switch refuses; another attempt follows.
+    /// The connection is lost, or the switch refuses; another attempt follows. A reason that
+    /// repeats is reported once until a write succeeds.
     Failed(String),
 }
 
@@ -56,23 +56,26 @@ pub struct Driver {
 
 impl Driver {
     /// Starts a thread that connects by P4Runtime, and tries again until it works. A byte is
-    /// written to `wake` with news; it should not block.
+    /// written to `wake` with news; it should not block. For the time of `grace` the switch keeps
+    /// routes that it has while `forwarding` has fewer: see [`GRACE`].
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start(options: Options, wake: UnixStream) -> io::Result<Self> {
+    pub fn start(options: Options, wake: UnixStream, grace: Duration) -> io::Result<Self> {
         let options = options.reconnect(Some(RETRY));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (packets, outgoing) = mpsc::channel(QUEUE);
         let (forwarding, desired) = watch::channel(Forwarding::default());
         let (sender, news) = sync_channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
-        let link = Link {
+        let owner = Owner {
             sender,
             wake,
             dropped: Arc::clone(&dropped),
+            failure: None,
         };
-        let run = move || runtime.block_on(run(options, outgoing, desired, link));
+        let pace = Pace::new(grace);
+        let run = move || runtime.block_on(run(options, outgoing, desired, owner, pace));
         std::thread::Builder::new().name("switch".to_owned()).spawn(run)?;
         Ok(Driver {
             packets,
@@ -109,15 +112,25 @@ impl Driver {
     }
 }
 
-/// The way to the owner of a [`Driver`].
-struct Link {
+/// The path to the owner of a [`Driver`].
+struct Owner {
     sender: SyncSender<FromSwitch>,
     wake: UnixStream,
     dropped: Arc<AtomicU64>,
+    /// The failure that was last reported.
+    failure: Option<String>,
 }
 
-impl Link {
-    fn tell(&mut self, news: FromSwitch) {
+impl Owner {
+    /// Reports a failure, unless it is the same again.
+    fn report_failure(&mut self, reason: &str) {
+        if self.failure.as_deref() != Some(reason) {
+            self.failure = Some(reason.to_owned());
+            self.report(FromSwitch::Failed(reason.to_owned()));
+        }
+    }
+
+    fn report(&mut self, news: FromSwitch) {
         if self.sender.try_send(news).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -131,7 +144,8 @@ async fn run(
     options: Options,
     mut outgoing: mpsc::Receiver<(u32, Vec<u8>)>,
     mut desired: watch::Receiver<Forwarding>,
-    mut link: Link,
+    mut owner: Owner,
+    pace: Pace,
 ) {
     let client = loop {
         let Some(connected) = unless_gone(Client::connect(options.clone()), &mut outgoing).await else {
@@ -139,7 +153,7 @@ async fn run(
         };
         match connected {
             Ok(client) => break client,
-            Err(error) => link.tell(FromSwitch::Failed(error.to_string())),
+            Err(error) => owner.report_failure(&error.to_string()),
         }
         if unless_gone(tokio::time::sleep(RETRY), &mut outgoing).await.is_none() {
             return;
@@ -152,37 +166,37 @@ async fn run(
         client,
         tables: None,
         known: None,
-        failed: None,
-        grace: Some(Instant::now() + GRACE),
+        pace,
         atomicity: Atomicity::DataplaneAtomic,
     };
     loop {
-        let retry = session.failed.map(|time| time + RETRY);
-        let retry = [retry, session.grace].into_iter().flatten().min();
+        // Only a primary writes: any other waits for a change of its standing.
+        let is_primary = session.client.standing() == Standing::Primary;
+        let due = session.pace.due().filter(|_| is_primary);
         tokio::select! {
             packet = session.packets.next() => match packet {
-                Some(packet) => forward(packet, &mut link),
+                Some(packet) => forward(packet, &mut owner),
                 None => return,
             },
             frame = outgoing.recv() => match frame {
-                Some((port, frame)) => session.send(port, frame, &mut link).await,
+                Some((port, frame)) => session.send(port, frame, &mut owner).await,
                 None => return session.client.close().await,
             },
             changed = desired.changed() => match changed {
                 Ok(()) => {
                     let forwarding = desired.borrow_and_update().clone();
-                    session.write(&forwarding, &mut link).await;
+                    session.write(&forwarding, &mut owner).await;
                 }
                 Err(_) => return session.client.close().await,
             },
             _ = standings.changed() => {
                 let standing = standings.borrow_and_update().clone();
                 let forwarding = desired.borrow().clone();
-                session.standing(&standing, &forwarding, &mut link).await;
+                session.standing(&standing, &forwarding, &mut owner).await;
             }
-            () = sleep_until(retry) => {
+            () = sleep_until(due) => {
                 let forwarding = desired.borrow().clone();
-                session.write(&forwarding, &mut link).await;
+                session.write(&forwarding, &mut owner).await;
             }
         }
     }
@@ -209,16 +223,14 @@ async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-fn forward(packet: PacketIn, link: &mut Link) {
+fn forward(packet: PacketIn, owner: &mut Owner) {
     let port = packet.metadata.iter().find(|(name, _)| name == "ingress_port");
     match port.and_then(|(_, value)| u32::try_from(value.as_u64()?).ok()) {
-        Some(port) => link.tell(FromSwitch::Packet {
+        Some(port) => owner.report(FromSwitch::Packet {
             port,
             frame: packet.payload,
         }),
-        None => link.tell(FromSwitch::Failed(
-            "a packet-in header without `ingress_port`: the switch runs another program".to_owned(),
-        )),
+        None => owner.report_failure("a packet-in header without `ingress_port`: the switch runs another program"),
     }
 }
 
@@ -229,58 +241,59 @@ struct Session {
     tables: Option<Tables>,
     /// The entries of the switch; `None`: they have to be read.
     known: Option<Entries>,
-    /// When the last write failed.
-    failed: Option<Instant>,
-    /// Until when entries that a former control plane has left are kept: see [`GRACE`].
-    grace: Option<Instant>,
+    pace: Pace,
     /// Atomic, unless the switch has no such batches.
     atomicity: Atomicity,
 }
 
 impl Session {
-    async fn send(&self, port: u32, frame: Vec<u8>, link: &mut Link) {
+    async fn send(&self, port: u32, frame: Vec<u8>, owner: &mut Owner) {
         let header = [("egress_port", Value::from(port))];
         if self.client.packet_out(frame, &header).await.is_err() {
-            link.dropped.fetch_add(1, Ordering::Relaxed);
+            owner.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    async fn standing(&mut self, standing: &Standing, forwarding: &Forwarding, link: &mut Link) {
+    async fn standing(&mut self, standing: &Standing, forwarding: &Forwarding, owner: &mut Owner) {
         match standing {
-            // Whoever controlled it in between may have changed anything, even the program.
+            // Another controller may have changed anything in between, even the program.
             Standing::Primary => {
                 (self.tables, self.known) = (None, None);
-                self.write(forwarding, link).await;
+                self.pace.primary(Instant::now());
+                self.write(forwarding, owner).await;
             }
-            Standing::Lost(reason) => link.tell(FromSwitch::Failed(reason.clone())),
+            Standing::Lost(reason) => owner.report_failure(reason),
             Standing::Backup(_) => {
-                let reason = "another controller is primary: expected the highest election id";
-                link.tell(FromSwitch::Failed(reason.to_owned()));
+                owner.report_failure("another controller is primary: expected the highest election id");
             }
             Standing::Connecting | Standing::Observer => {}
         }
     }
 
     /// Writes the difference between what is there and what has to be.
-    async fn write(&mut self, forwarding: &Forwarding, link: &mut Link) {
-        self.failed = None;
+    async fn write(&mut self, forwarding: &Forwarding, owner: &mut Owner) {
         if self.client.standing() != Standing::Primary {
             return;
         }
         let start = Instant::now();
-        let is_resynchronised = self.known.is_none() || self.grace.is_some();
+        self.pace.attempt(start);
+        let is_resynchronised = self.known.is_none() || self.pace.is_grace();
         match self.try_write(forwarding).await {
-            Ok(None) => {}
-            Ok(Some(updates)) => link.tell(FromSwitch::Written {
-                updates,
-                time: start.elapsed(),
-                is_resynchronised,
-            }),
+            Ok(None) => self.pace.succeeded(),
+            Ok(Some(updates)) => {
+                self.pace.succeeded();
+                owner.failure = None;
+                owner.report(FromSwitch::Written {
+                    updates,
+                    time: start.elapsed(),
+                    is_resynchronised,
+                });
+            }
             Err(error) => {
                 // Some of the updates may be done: all is read again.
                 self.known = None;
-                self.failed = Some(Instant::now());
-                link.tell(FromSwitch::Failed(error.to_string()));
+                self.pace.failed(Instant::now());
+                owner.report_failure(&error.to_string());
             }
         }
     }
@@ -298,13 +311,13 @@ impl Session {
             Some(known) => known,
             None => tables.read(&self.client).await?,
         };
-        if self.grace.is_some_and(|end| Instant::now() < end) && forwarding.routes.len() < known.routes.len() {
+        if self.pace.is_grace() && known.has_more_routes(forwarding) {
             // The control plane has restarted, and does not know the network yet: the switch
             // forwards by what it has.
             (self.tables, self.known) = (Some(tables), Some(known));
             return Ok(None);
         }
-        self.grace = None;
+        self.pace.end_grace();
         let to = known.towards(forwarding)?;
         let updates = known.updates(&to);
         if !updates.is_empty() {

@@ -40,8 +40,9 @@
 mod driver;
 mod entries;
 mod error;
+mod pace;
 mod plan;
 
-pub use driver::{Driver, FromSwitch};
+pub use driver::{Driver, FromSwitch, GRACE};
 pub use error::SwitchError;
 pub use plan::{Entries, Forwarding, MAX_GROUPS, NextHop, RouteEntry, TooManyGroups, Update};

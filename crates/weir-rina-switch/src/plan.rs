@@ -101,6 +101,16 @@ impl Entries {
         })
     }
 
+    /// Whether the switch forwards to more destinations than `forwarding` has: own addresses and
+    /// entries of others do not count.
+    pub(crate) fn has_more_routes(&self, forwarding: &Forwarding) -> bool {
+        let is_route = |entry: &&RouteEntry| match entry {
+            RouteEntry::Forward(_) | RouteEntry::Group(_) => true,
+            RouteEntry::Cpu | RouteEntry::Other => false,
+        };
+        self.routes.values().filter(is_route).count() > forwarding.routes.len()
+    }
+
     /// The group of each set that needs one.
     fn assign_groups(&self, forwarding: &Forwarding) -> Result<BTreeMap<u16, BTreeSet<NextHop>>, TooManyGroups> {
         let mut needed: BTreeSet<&BTreeSet<NextHop>> = forwarding.routes.values().filter(|set| set.len() > 1).collect();
@@ -123,6 +133,10 @@ impl Entries {
                 groups.insert(*id, set.clone());
             }
         }
+        // Groups of one next hop save updates, no more: their destinations get `efcp_forward`.
+        if groups.len() + needed.len() > MAX_GROUPS {
+            groups.retain(|_, set: &mut BTreeSet<NextHop>| set.len() > 1);
+        }
         let mut free = (1..=u16::MAX).filter(|id| !self.groups.contains_key(id));
         let count = groups.len() + needed.len();
         for set in needed {
@@ -143,18 +157,74 @@ impl Entries {
         sets.all(|set| set == first).then_some(first)
     }
 
-    /// The updates from these entries to others, in an order in which each entry refers to a group
-    /// that exists.
+    /// The updates from these entries to others. Each entry refers to a group that exists, and the
+    /// switch never has more than [`MAX_GROUPS`]: groups without references are deleted before
+    /// others are inserted. Where that is not enough, destinations have one of their new next hops
+    /// until the new groups exist.
     pub fn updates(&self, to: &Entries) -> Vec<Update> {
-        let (removed, kept): (Vec<_>, Vec<_>) = changes(&self.groups, &to.groups)
-            .into_iter()
-            .partition(|change| matches!(change, Change::Delete(_)));
         let mut all: Vec<Update> = changes(&self.macs, &to.macs).into_iter().map(Update::Mac).collect();
-        all.extend(kept.into_iter().map(Update::Group));
-        all.extend(changes(&self.routes, &to.routes).into_iter().map(Update::Route));
+        let (mut modified, mut inserted, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+        for change in changes(&self.groups, &to.groups) {
+            match change {
+                Change::Modify(..) => modified.push(change),
+                Change::Insert(..) => inserted.push(change),
+                Change::Delete(id) => deleted.push(id),
+            }
+        }
+        let is_new = |entry: &RouteEntry| matches!(entry, RouteEntry::Group(id) if !self.groups.contains_key(id));
+        let (later, first): (Vec<_>, Vec<_>) =
+            changes(&self.routes, &to.routes)
+                .into_iter()
+                .partition(|change| match change {
+                    Change::Insert(_, entry) | Change::Modify(_, entry) => is_new(entry),
+                    Change::Delete(_) => false,
+                });
+        // These refer to the groups of before until their last step.
+        let waiting: BTreeSet<Address> = later
+            .iter()
+            .map(|change| match change {
+                Change::Insert(to, _) | Change::Modify(to, _) | Change::Delete(to) => *to,
+            })
+            .collect();
+        let in_use: BTreeSet<u16> = self
+            .routes
+            .iter()
+            .filter(|(to, _)| waiting.contains(to))
+            .filter_map(|(_, entry)| match entry {
+                RouteEntry::Group(id) => Some(*id),
+                RouteEntry::Forward(_) | RouteEntry::Cpu | RouteEntry::Other => None,
+            })
+            .collect();
+        let (mut last, mut early): (Vec<u16>, Vec<u16>) = deleted.into_iter().partition(|id| in_use.contains(id));
+        let peak = (self.groups.len() + inserted.len()).saturating_sub(early.len());
+        let bridges = if peak > MAX_GROUPS {
+            early.append(&mut last);
+            self.bridges(to, &waiting)
+        } else {
+            Vec::new()
+        };
+        all.extend(modified.into_iter().map(Update::Group));
+        all.extend(first.into_iter().chain(bridges).map(Update::Route));
+        all.extend(early.into_iter().map(|id| Update::Group(Change::Delete(id))));
+        all.extend(inserted.into_iter().map(Update::Group));
+        all.extend(later.into_iter().map(Update::Route));
         all.extend(changes(&self.own, &to.own).into_iter().map(Update::Own));
-        all.extend(removed.into_iter().map(Update::Group));
+        all.extend(last.into_iter().map(|id| Update::Group(Change::Delete(id))));
         all
+    }
+
+    /// Routes without groups for destinations whose new groups cannot exist beside the old ones.
+    fn bridges(&self, to: &Entries, waiting: &BTreeSet<Address>) -> Vec<Change<Address, RouteEntry>> {
+        let bridge = |destination: &Address| {
+            let (Some(RouteEntry::Group(_)), Some(RouteEntry::Group(id))) =
+                (self.routes.get(destination), to.routes.get(destination))
+            else {
+                return None;
+            };
+            let hop = to.groups.get(id)?.first()?;
+            Some(Change::Modify(*destination, RouteEntry::Forward(*hop)))
+        };
+        waiting.iter().filter_map(bridge).collect()
     }
 }
 
@@ -216,6 +286,7 @@ mod tests {
                 Update::Group(change) => apply(&mut entries.groups, change),
                 Update::Mac(change) => apply(&mut entries.macs, change),
             }
+            assert!(entries.groups.len() <= MAX_GROUPS, "too many groups");
             let groups = entries.routes.values().filter_map(|entry| match entry {
                 RouteEntry::Group(id) => Some(id),
                 RouteEntry::Forward(_) | RouteEntry::Cpu | RouteEntry::Other => None,
@@ -247,7 +318,7 @@ mod tests {
         let to = entries.towards(&forwarding(&[(5, &[1])])).unwrap();
         let updates = entries.updates(&to);
         assert!(updates.contains(&Update::Route(Change::Delete(Address(6)))));
-        assert_eq!(updates.last(), Some(&Update::Group(Change::Delete(77))));
+        assert!(updates.contains(&Update::Group(Change::Delete(77))));
         apply_all(&mut entries, updates);
         assert_eq!(meaning(&entries), forwarding(&[(5, &[1])]));
     }
@@ -261,6 +332,65 @@ mod tests {
             error.to_string(),
             "the routes have 1025 sets of next hops: expected at most 1024"
         );
+    }
+
+    /// As many sets of two next hops, from a port on.
+    fn sets(count: u32, port: u32) -> Forwarding {
+        let ports: Vec<[u32; 2]> = (0..count).map(|n| [port + n, port + n + 1]).collect();
+        let routes: Vec<(u32, &[u32])> = (1000..).zip(&ports).map(|(to, ports)| (to, &ports[..])).collect();
+        forwarding(&routes)
+    }
+
+    #[test]
+    fn groups_that_are_not_needed_make_room() {
+        // Most destinations lose a link: their groups stay, with one next hop each.
+        let before = Entries::default().towards(&sets(1000, 0)).unwrap();
+        let mut less = sets(1000, 0);
+        for set in less.routes.values_mut() {
+            set.pop_last();
+        }
+        let mut entries = before.towards(&less).unwrap();
+        assert_eq!(entries.groups.len(), 1000);
+        // Then others get sets of their own.
+        let mut more = less;
+        let others = sets(600, 2000).routes.into_iter();
+        more.routes.extend(others.map(|(to, set)| (Address(to.0 + 5000), set)));
+        let to = entries.towards(&more).unwrap();
+        let updates = entries.updates(&to);
+        apply_all(&mut entries, updates);
+        assert_eq!((meaning(&entries), entries.groups.len()), (more, 600));
+    }
+
+    #[test]
+    fn all_groups_can_be_replaced_at_once() {
+        // Two destinations share each group; afterwards other pairs do.
+        let shared = |shift: usize, port: u32| {
+            let routes = (0..2 * MAX_GROUPS).map(|n| {
+                let set = ((n + shift) / 2 % MAX_GROUPS) as u32 + port;
+                (Address(1000 + n as u32), [hop(set), hop(set + 1)].into())
+            });
+            Forwarding {
+                routes: routes.collect(),
+                ..forwarding(&[])
+            }
+        };
+        let mut entries = Entries::default().towards(&shared(0, 0)).unwrap();
+        let forwarding = shared(1, 5000);
+        let to = entries.towards(&forwarding).unwrap();
+        let updates = entries.updates(&to);
+        apply_all(&mut entries, updates);
+        assert_eq!(entries, to);
+        assert_eq!((meaning(&entries), entries.groups.len()), (forwarding, MAX_GROUPS));
+    }
+
+    #[test]
+    fn routes_of_before_are_counted_without_those_that_are_none() {
+        let routes = forwarding(&[(5, &[3]), (6, &[2, 3])]);
+        let mut entries = Entries::default().towards(&routes).unwrap();
+        assert!(!entries.has_more_routes(&routes), "the own address is no route");
+        entries.routes.insert(Address(77), RouteEntry::Other);
+        assert!(!entries.has_more_routes(&routes));
+        assert!(entries.has_more_routes(&forwarding(&[(6, &[2, 3])])));
     }
 
     fn any_forwarding() -> impl Strategy<Value = Forwarding> {

@@ -226,6 +226,54 @@ fn a_restarted_node_takes_its_sequence_numbers_up_again() {
     assert!(rejected[Rejection::OwnOrigin.index()] > 0);
 }
 
+/// Node 2 is away for some time, and starts again with its first sequence number.
+fn return_after(away: u64) -> Network {
+    let mut network = ring(0);
+    // Several refreshes.
+    network.run(Duration::from_secs(65));
+    network.cut(1, 2);
+    network.cut(2, 3);
+    network.nodes.remove(&2);
+    network.run(Duration::from_secs(away));
+    let now = network.now;
+    network.nodes.insert(2, Database::new(2, config()));
+    network.node(2).neighbour_up(1, 2, now);
+    network.node(1).neighbour_up(2, 2, now);
+    network.node(2).neighbour_up(3, 1, now);
+    network.node(3).neighbour_up(2, 1, now);
+    network.run(Duration::from_secs(1));
+    network
+}
+
+#[test]
+fn a_node_that_returns_is_believed_whether_its_states_are_known_expired_or_forgotten() {
+    for away in [10, 80, 100, 140, 160, 400] {
+        return_after(away).assert_links(&links(&RING));
+    }
+}
+
+#[test]
+fn an_expired_state_reaches_its_origin_through_a_neighbour_that_has_restarted() {
+    let mut network = ring(0);
+    network.run(Duration::from_secs(65));
+    network.nodes.remove(&2);
+    network.nodes.remove(&3);
+    let now = network.now;
+    network.node(1).neighbour_down(&2, now);
+    network.node(0).neighbour_down(&3, now);
+    network.run(Duration::from_secs(100));
+    // Only 0 and 1 know the numbers, and 2 is connected to 3 alone.
+    let now = network.now;
+    network.nodes.insert(2, Database::new(2, config()));
+    network.nodes.insert(3, Database::new(3, config()));
+    network.connect(2, 3, 1);
+    network.run(Duration::from_secs(1));
+    network.node(0).neighbour_up(3, 1, now);
+    network.node(3).neighbour_up(0, 1, now);
+    network.run(Duration::from_secs(1));
+    network.assert_links(&links(&[RING[0], RING[2], RING[3]]));
+}
+
 #[test]
 fn replayed_states_are_refused_also_after_they_have_expired() {
     let mut network = ring(0);

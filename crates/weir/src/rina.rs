@@ -25,7 +25,7 @@ pub fn rina(arguments: Rina, messages: &Messages) -> Result<u8> {
         Task::Ctl(arguments) => ctl::ctl(&arguments),
         Task::Ping(arguments) => ping::ping(&arguments),
         Task::Perf(arguments) => perf::perf(&arguments, messages),
-        Task::Cat(arguments) => cat::cat(&arguments),
+        Task::Cat(arguments) => cat::cat(&arguments, messages),
         Task::Bench(arguments) => bench::bench(&arguments, messages),
         Task::Simulate(arguments) => simulate::simulate(&arguments, messages),
         Task::Fabric(arguments) => fabric::fabric(&arguments, messages),

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use weir_client::Options;
 use weir_rina::arp::MacAddress;
 use weir_rina::efcp::{Address, CepId, Dialect, Kind, Paper, Pci};
-use weir_rina_switch::{Driver, Forwarding, FromSwitch, NextHop};
+use weir_rina_host::{HostError, Ipcp, Qos};
+use weir_rina_switch::{Driver, Forwarding, FromSwitch, GRACE, NextHop};
 
 const PROGRAM: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -76,10 +77,14 @@ impl Router {
 
 /// A driver, and what wakes its owner.
 fn drive(router: &Router) -> (Driver, UnixStream) {
+    drive_with(router, GRACE)
+}
+
+fn drive_with(router: &Router, grace: Duration) -> (Driver, UnixStream) {
     let (wake, waker) = UnixStream::pair().unwrap();
     waker.set_nonblocking(true).unwrap();
     let options = Options::p4runtime(&router.address()).unwrap();
-    (Driver::start(options, waker).unwrap(), wake)
+    (Driver::start(options, waker, grace).unwrap(), wake)
 }
 
 /// Waits for news that `is_awaited`; the rest is skipped.
@@ -217,7 +222,8 @@ fn a_switch_keeps_its_routes_while_the_control_plane_restarts() {
     driver.set(routes.clone());
     while written(&driver).0 == 0 {}
     drop((driver, wake));
-    let (driver, _wake) = drive(&router);
+    // Without the same number of routes it would wait for an hour.
+    let (driver, _wake) = drive_with(&router, Duration::from_secs(3600));
     // It knows one destination, then both again.
     driver.set(forwarding(&[(6, &[2])]));
     std::thread::sleep(Duration::from_secs(1));
@@ -229,6 +235,28 @@ fn a_switch_keeps_its_routes_while_the_control_plane_restarts() {
     // From here on it follows its control plane.
     driver.set(forwarding(&[(6, &[2])]));
     assert_eq!(written(&driver), (1, false));
+}
+
+#[test]
+fn a_backup_and_a_failing_switch_are_reported_once() {
+    let router = Router::start();
+    let options = || Options::p4runtime(&router.address()).unwrap();
+    let start = |election: u128, device: u64| {
+        let (wake, waker) = UnixStream::pair().unwrap();
+        waker.set_nonblocking(true).unwrap();
+        let options = options().election(election).device(device);
+        (Driver::start(options, waker, Duration::from_millis(1)).unwrap(), wake)
+    };
+    let (primary, _wake) = start(2, 1);
+    written(&primary);
+    let (backup, _wake) = start(1, 1);
+    // There is no such device.
+    let (wrong, _wake) = start(1, 99);
+    for driver in [&backup, &wrong] {
+        wait(driver, |news| matches!(news, FromSwitch::Failed(_)).then_some(()));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(backup.next().is_none() && wrong.next().is_none());
 }
 
 /// A fabric of two routers in a line, with a host at each end; it ends when this is dropped.
@@ -320,6 +348,27 @@ impl Drop for Serving {
 
 const LINE: &str = "dif = \"line\"\nrouters = [\"r1\", \"r2\"]\nhosts = [\"a\", \"b\"]\nlinks = [[\"r1\", \"r2\"], [\"a\", \"r1\"], [\"b\", \"r2\"]]\n";
 
+fn restart_a_control_plane(fabric: &mut Fabric) {
+    fabric.command("restart r1");
+    let count = |fabric: &Fabric, node: &str| fabric.rina(node, &["ctl", "routes"]).1.lines().count();
+    let end = Instant::now() + PATIENCE;
+    // It has lost its routes, and finds them again; the switch has run all the time.
+    while ["a", "r1", "r2", "b"].iter().any(|node| count(fabric, node) != 4) {
+        assert!(Instant::now() < end, "no routes after the restart");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (code, out, error) = fabric.rina("a", &["ping", "echo", "--count", "3", "--interval", "1ms"]);
+    assert_eq!(code, 0, "{out}{error}");
+}
+
+fn use_the_folder_again(fabric: &Fabric) {
+    let folder = fabric.folder.path().to_str().unwrap();
+    let (code, _, error) = common::weir(&["rina", "fabric", "--leaf-spine", "1x1", "--folder", folder]);
+    assert_eq!(code, 2);
+    let owner = format!("the fabric of process {} uses this folder", fabric.child.id());
+    assert!(error.contains(&owner), "{error}");
+}
+
 #[test]
 fn applications_talk_over_compiled_routers_that_lose_frames() {
     let mut fabric = Fabric::start(LINE);
@@ -338,6 +387,8 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
     assert_eq!(code, 0, "{out}{error}");
     assert!(out.contains("3 sent, 0 lost"), "{out}");
 
+    restart_a_control_plane(&mut fabric);
+    use_the_folder_again(&fabric);
     fabric.command("loss r1 r2 1");
     fabric.command("reorder r1 r2 1");
     let _perf = fabric.serve("b", &["perf", "--listen", "perf"], &scratch);
@@ -347,6 +398,23 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
     for field in ["\"sdus\": 20000", "\"out_of_order\": 0", "\"damaged\": 0"] {
         assert!(out.contains(field), "{field} in {out}");
     }
+
+    let arguments = [
+        "perf",
+        "perf",
+        "--unreliable",
+        "--count",
+        "2000",
+        "--rate",
+        "2000000",
+        "--json",
+    ];
+    let (code, out, error) = fabric.rina("a", &arguments);
+    assert_eq!(code, 0, "{out}{error}");
+    let outcome: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    assert!(number(&outcome["lost"]) > 0, "{outcome}");
+    assert_eq!(number(&outcome["received"]["sdus"]) + number(&outcome["lost"]), 2000);
 
     let inbox = fabric.folder.path().join("inbox");
     let mut receiver = fabric.serve("b", &["cat", "--listen", "inbox"], &inbox);
@@ -361,6 +429,103 @@ fn applications_talk_over_compiled_routers_that_lose_frames() {
     assert!(sent.unwrap().success());
     assert!(receiver.0.wait().unwrap().success());
     assert!(std::fs::read(&inbox).unwrap() == text);
+}
+
+/// An IPC process alone in its DIF: its applications talk to each other.
+struct Alone {
+    _process: Serving,
+    folder: tempfile::TempDir,
+}
+
+impl Alone {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.toml");
+        let socket = folder.path().join("a.sock");
+        let text = format!(
+            "socket = {socket:?}\n[ipcp]\nname = \"a\"\ndif = \"d\"\nrole = \"host\"\nfirst = true\n\
+             [[ipcp.port]]\nnumber = 1\nmac = \"02:00:00:00:00:01\"\n[devices]\n1 = \"null\"\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["rina", "ipcp", "--config"])
+            .arg(&file)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let alone = Alone {
+            _process: Serving(child),
+            folder,
+        };
+        let end = Instant::now() + PATIENCE;
+        while Ipcp::connect(&alone.socket()).is_err() {
+            assert!(Instant::now() < end, "the IPC process does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        alone
+    }
+
+    fn socket(&self) -> std::path::PathBuf {
+        self.folder.path().join("a.sock")
+    }
+
+    /// `weir rina cat` in the background.
+    fn cat(&self, arguments: &[&str], input: std::process::Stdio) -> std::process::Child {
+        std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["rina", "cat", "--socket"])
+            .arg(self.socket())
+            .args(arguments)
+            .stdin(input)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+}
+
+#[test]
+fn cat_fails_where_the_other_side_ends_before_all_is_confirmed() {
+    use std::process::Stdio;
+    let alone = Alone::start();
+    let ipcp = Ipcp::connect(&alone.socket()).unwrap();
+    let code_and_error = |child: std::process::Child| {
+        let output = child.wait_with_output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+            output.stdout,
+        )
+    };
+
+    // A sender that dies after some bytes.
+    let receiver = alone.cat(&["--listen", "inbox"], Stdio::null());
+    let flow = loop {
+        match ipcp.allocate("test", "inbox", Qos::RELIABLE, PATIENCE) {
+            Ok(flow) => break flow,
+            Err(HostError::Refused(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    flow.write_sdu(b"\0some").unwrap();
+    drop(flow);
+    let (code, error, out) = code_and_error(receiver);
+    assert_eq!((code, out), (Some(1), b"some".to_vec()), "{error}");
+    assert!(error.contains("4 bytes arrived, and no end of the input"), "{error}");
+
+    // A receiver that dies.
+    let registration = ipcp.register("dying").unwrap();
+    let input = alone.folder.path().join("input");
+    std::fs::write(&input, vec![7; 3_000_000]).unwrap();
+    for is_to_read in [false, true] {
+        let sender = alone.cat(&["dying"], std::fs::File::open(&input).unwrap().into());
+        let flow = registration.next(PATIENCE).unwrap().unwrap().accept().unwrap();
+        // Also one that dies when it has all, but before it has confirmed that.
+        while is_to_read && flow.read_sdu(PATIENCE).unwrap().unwrap()[0] == 0 {}
+        drop(flow);
+        let (code, error, _) = code_and_error(sender);
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains("the other side has not confirmed them"), "{error}");
+    }
 }
 
 #[test]

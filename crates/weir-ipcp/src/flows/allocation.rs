@@ -128,6 +128,15 @@ impl IpcProcess {
         if !self.registrations.contains(&local) {
             return self.send_refusal(source, message.invoke_id, "the application is not registered", now);
         }
+        // A source that cannot be answered is invented, or tries again once there is a route.
+        if !self.has_route(source) {
+            return self.refuse_input(Refused::NoRoute);
+        }
+        let is_pending = |flow: &&Flow| matches!(flow.state, State::Requested { .. });
+        if self.flows.all.values().filter(is_pending).count() >= self.config.limits.requests() {
+            self.refuse_input(Refused::Limit);
+            return self.send_refusal(source, message.invoke_id, "too many requests", now);
+        }
         let (remote, qos) = (request.source_application, request.qos.unwrap_or_default());
         let state = State::Requested {
             peer,
@@ -157,7 +166,7 @@ impl IpcProcess {
             let reason = if message.result_reason.is_empty() {
                 format!("result {}", message.result)
             } else {
-                message.result_reason.clone()
+                printable(&message.result_reason)
             };
             return self.close_flow(id, &reason, now);
         }
@@ -250,6 +259,12 @@ impl IpcProcess {
         };
         self.send_remote(address, &message, now);
     }
+}
+
+/// The other side chooses the reason, and people read it: control characters are replaced.
+fn printable(reason: &str) -> String {
+    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    reason.chars().map(shown).collect()
 }
 
 fn request_key(node: &Node) -> u64 {

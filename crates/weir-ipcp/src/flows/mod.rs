@@ -96,8 +96,9 @@ pub(crate) struct Flow {
     unreachable_since: Option<Time>,
     /// Its place in [`Flows::timers`].
     timer: Option<Time>,
-    /// The owner knows that there is something to read, or waits for room.
-    is_told: bool,
+    /// The owner has had an event that there is something to read.
+    is_reported: bool,
+    /// The owner waits for room.
     waits_for_room: bool,
 }
 
@@ -350,7 +351,7 @@ impl IpcProcess {
             check: None,
             unreachable_since: None,
             timer: None,
-            is_told: false,
+            is_reported: false,
             waits_for_room: false,
         };
         self.flows.all.insert(id, flow);
@@ -511,7 +512,7 @@ impl IpcProcess {
                 Some(sdu)
             }
             None => {
-                flow.is_told = false;
+                flow.is_reported = false;
                 None
             }
         }

@@ -53,8 +53,8 @@ impl IpcProcess {
         };
         let (is_readable, is_writable) = (connection.readable() > 0, connection.is_writable());
         let closed = connection.closed();
-        if is_readable && !flow.is_told {
-            flow.is_told = true;
+        if is_readable && !flow.is_reported {
+            flow.is_reported = true;
             self.outputs.push_back(Output::Flow(id, FlowEvent::Readable));
         }
         if is_writable && flow.waits_for_room {

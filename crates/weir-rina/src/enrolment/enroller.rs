@@ -93,6 +93,20 @@ impl Enroller {
         }
     }
 
+    /// Whether the enrollee has proved that it knows the password; false without one.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        let is_beyond = match self.state {
+            State::Idle | State::Challenging { .. } | State::Failed => false,
+            State::Connected { .. }
+            | State::Configuring { .. }
+            | State::Stopping(_)
+            | State::Activating(_)
+            | State::Operational => true,
+        };
+        is_beyond && matches!(self.config.authenticator, Authenticator::Password(_))
+    }
+
     /// Repeats requests, or gives up.
     pub fn tick(&mut self, now: Time) -> Step {
         if self.deadline().is_none() {

@@ -70,7 +70,8 @@ pub struct Database<N> {
     /// The number of entries of each origin.
     of_origin: BTreeMap<N, usize>,
     outboxes: BTreeMap<N, Outbox<N>>,
-    /// No entry is due before; earlier than necessary where entries were refreshed since.
+    /// When the first entry has to be looked at, or earlier: a refreshed entry moves its own time
+    /// only.
     due: Option<Time>,
     revision: u64,
     summary: Summary,
@@ -126,7 +127,7 @@ impl<N: Ord + Clone> Database<N> {
         self.announce(neighbour, cost.max(1), true, now);
     }
 
-    /// Withdraws the link to a neighbour, which gets nothing any more.
+    /// Withdraws the link to a neighbour. It receives no more states.
     pub fn neighbour_down(&mut self, neighbour: &N, now: Time) {
         if self.outboxes.remove(neighbour).is_some() {
             let cost = self.own_entry(neighbour).map_or(1, |entry| entry.cost);
@@ -166,15 +167,17 @@ impl<N: Ord + Clone> Database<N> {
         mut fits: impl FnMut(&LinkState<N>) -> bool,
     ) -> Option<Batch<LinkState<N>>> {
         let window = self.config.retransmit.map(|_| self.config.window);
+        let max_age = self.config.max_age;
         loop {
             let outbox = self.outboxes.get_mut(neighbour)?;
             let entries = &self.entries;
             let mut states = Vec::new();
             let id = outbox.take(self.config.batch, window, now, |key| {
-                let Some(entry) = entries.get(key).filter(|entry| !entry.is_expired) else {
+                let Some(entry) = entries.get(key) else {
                     return true;
                 };
-                let state = to_state(key.clone(), entry, now);
+                // Others refuse ages beyond it.
+                let state = to_state(key.clone(), entry, entry.age(now).min(max_age));
                 let is_in_batch = fits(&state) || states.is_empty();
                 if is_in_batch {
                     states.push(state);
@@ -257,7 +260,7 @@ impl<N: Ord + Clone> Database<N> {
         self.entries
             .iter()
             .filter(|(_, entry)| !entry.is_expired)
-            .map(move |(key, entry)| to_state(key.clone(), entry, now))
+            .map(move |(key, entry)| to_state(key.clone(), entry, entry.age(now)))
     }
 
     /// Whether there is a state of an origin, expired ones included.
@@ -302,7 +305,7 @@ impl<N: Ord + Clone> Database<N> {
             is_up: state.is_up,
             age: state.age,
             at: now,
-            is_expired: false,
+            is_expired: state.age >= self.config.max_age,
         };
         if key.0 == self.own {
             return Err(self.defend(from, key, &new, now));
@@ -321,20 +324,25 @@ impl<N: Ord + Clone> Database<N> {
             self.answer(from, key, rejection);
             return Err(rejection);
         }
+        if new.is_expired {
+            return Err(Rejection::TooOld);
+        }
         self.room_for(&key.0)?;
         self.replace(key, new, Some(from));
         Ok(())
     }
 
     /// Has the sender of an old state learn the newer one; a duplicate shows that it has it.
+    ///
+    /// The newer one may have expired: its origin has to take its sequence number up again, such as
+    /// after a restart, or all others refuse what it announces.
     fn answer(&mut self, from: &N, key: Key<N>, rejection: Rejection) {
-        let is_expired = self.entries.get(&key).is_none_or(|entry| entry.is_expired);
         let Some(outbox) = self.outboxes.get_mut(from) else {
             return;
         };
         if rejection == Rejection::Duplicate {
             outbox.remove(&key);
-        } else if !is_expired {
+        } else {
             outbox.add(key);
         }
     }
@@ -467,13 +475,13 @@ fn fresh(cost: u32, sequence: u32, is_up: bool, now: Time) -> Entry {
     }
 }
 
-fn to_state<N>((origin, neighbour): Key<N>, entry: &Entry, now: Time) -> LinkState<N> {
+fn to_state<N>((origin, neighbour): Key<N>, entry: &Entry, age: Duration) -> LinkState<N> {
     LinkState {
         origin,
         neighbour,
         cost: entry.cost,
         sequence: entry.sequence,
         is_up: entry.is_up,
-        age: entry.age(now),
+        age,
     }
 }

@@ -127,9 +127,9 @@ pub struct PerfArguments {
     /// Receive at this name, until Ctrl-C
     #[arg(long, value_name = "NAME")]
     pub listen: Option<String>,
-    /// How many SDUs
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub count: u64,
+    /// How many SDUs; without --duration 100000
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
     /// Stop after this long
     #[arg(long, value_name = "TIME", value_parser = crate::cli::duration)]
     pub duration: Option<Duration>,
@@ -242,7 +242,7 @@ fn routers(text: &str) -> Result<usize, String> {
 /// Arguments of `weir rina fabric`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  weir rina fabric fabric.toml\n  weir rina fabric --leaf-spine 2x4 --hosts 2 --picture fabric.svg\n\nfabric.toml:\n  [leaf_spine]\n  spines = 2\n  leaves = 4\n  hosts_per_leaf = 2\n\nWhile it runs, it takes commands on standard input: show, cut A B, mend A B, loss A B PERCENT,\nreorder A B PERCENT, kill NODE, start NODE, picture FILE, quit."
+    after_help = "Examples:\n  weir rina fabric fabric.toml\n  weir rina fabric --leaf-spine 2x4 --hosts 2 --picture fabric.svg\n\nfabric.toml:\n  [leaf_spine]\n  spines = 2\n  leaves = 4\n  hosts_per_leaf = 2\n\nWhile it runs, it takes commands on standard input: show, cut A B, mend A B, loss A B PERCENT,\nreorder A B PERCENT, kill NODE, start NODE, restart NODE, picture FILE, quit."
 )]
 pub struct FabricArguments {
     /// Topology (TOML)

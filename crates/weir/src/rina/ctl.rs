@@ -15,7 +15,7 @@ pub fn ctl(arguments: &CtlArguments) -> Result<u8> {
     let value: Value = serde_json::from_str(&answer).context("the IPC process answers with malformed JSON")?;
     let mut out = crate::output::stdout();
     if arguments.json {
-        writeln!(out, "{value:#}")?;
+        writeln!(out, "{}", super::ipcp::printable(&format!("{value:#}")))?;
     } else {
         write!(out, "{}", table::text(&rows(&value)))?;
     }

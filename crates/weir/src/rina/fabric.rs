@@ -17,6 +17,8 @@ pub use children::{free_address, write_program};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +27,8 @@ use topology::LeafSpine;
 pub use topology::Topology;
 use weir_io::UdpTunnel;
 use weir_rina_host::Ipcp;
-use wire::{Wire, Wires};
+pub use wire::Wire;
+use wire::Wires;
 
 /// How long a fabric may take until every node has a route to every other one.
 const CONVERGENCE: Duration = Duration::from_secs(60);
@@ -36,6 +39,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub fn fabric(arguments: &FabricArguments, messages: &Messages) -> Result<u8> {
     // Before the signals are taken: a file may be a pipe that nothing writes.
     let topology = read(arguments)?;
+    arguments.picture.as_deref().map_or(Ok(()), check_picture)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot listen for signals")?;
@@ -109,6 +113,50 @@ fn read(arguments: &FabricArguments) -> Result<Topology> {
     Topology::parse(&text).with_context(|| path.display().to_string())
 }
 
+/// Takes a folder for this process alone: two fabrics in it would use each other's sockets.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("fabric.lock");
+    let named = || path.display().to_string();
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path);
+    let mut file = file.with_context(named)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let owner = std::fs::read_to_string(&path).unwrap_or_default();
+            let owner: String = owner.chars().filter(char::is_ascii_digit).take(10).collect();
+            anyhow::bail!(
+                "{}: the fabric of process {owner} uses this folder: end it, or take another --folder",
+                folder.display()
+            );
+        }
+        Err(TryLockError::Error(error)) => return Err(error).with_context(named),
+    }
+    file.set_len(0).with_context(named)?;
+    writeln!(file, "{}", std::process::id()).with_context(named)?;
+    Ok(file)
+}
+
+/// A picture can be written there: said before the work, not after it.
+fn check_picture(path: &Path) -> Result<()> {
+    anyhow::ensure!(
+        !path.is_dir(),
+        "--picture {}: expected a file, found a directory",
+        path.display()
+    );
+    let into = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    anyhow::ensure!(
+        into.is_none_or(Path::is_dir),
+        "--picture {}: there is no such folder",
+        path.display()
+    );
+    Ok(())
+}
+
 /// A fabric that runs. Its processes end when this is dropped.
 pub struct Fabric {
     topology: Topology,
@@ -117,13 +165,15 @@ pub struct Fabric {
     children: Children,
     started: Instant,
     _carrier: Wires,
+    /// Locked until the fabric has ended.
+    _lock: File,
 }
 
 impl Fabric {
     /// Starts all nodes.
     ///
     /// # Errors
-    /// A process or a socket cannot be had.
+    /// A process cannot be started, or a socket cannot be opened.
     pub fn start(topology: Topology, folder: &Path) -> Result<Self> {
         Fabric::start_with(topology, folder, BTreeMap::new())
     }
@@ -131,9 +181,10 @@ impl Fabric {
     /// Starts all nodes; some switches have entries from the start.
     ///
     /// # Errors
-    /// A process or a socket cannot be had.
+    /// A process cannot be started, or a socket cannot be opened.
     pub fn start_with(topology: Topology, folder: &Path, entries: BTreeMap<usize, String>) -> Result<Self> {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let lock = lock(folder)?;
         let wires: Vec<Arc<Wire>> = topology
             .links
             .iter()
@@ -152,6 +203,7 @@ impl Fabric {
             children,
             started,
             _carrier: carrier,
+            _lock: lock,
         })
     }
 
@@ -163,7 +215,7 @@ impl Fabric {
     /// The end of a link that no process uses.
     ///
     /// # Errors
-    /// The node has no link, or a socket cannot be had.
+    /// The node has no link, or a socket cannot be opened.
     pub fn open_socket(&self, node: usize) -> Result<UdpTunnel> {
         for (link, wire) in self.topology.links.iter().zip(&self.wires) {
             if let Some(end) = link.iter().position(|end| end.node == node) {
@@ -200,15 +252,19 @@ impl Fabric {
     /// The same; `None` if it is to stop before.
     fn wait(&mut self, longest: Duration, stop: &AtomicBool) -> Result<Option<Duration>> {
         let end = Instant::now() + longest;
-        while !self.is_converged() {
+        loop {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
+            // First of all: a process of another fabric may answer in its place.
             if let Some((_, process)) = self.children.ended() {
                 anyhow::bail!(
                     "the process {process} has ended: its log is {}",
                     self.folder.join(format!("{process}.log")).display()
                 );
+            }
+            if self.is_converged() {
+                return Ok(Some(self.started.elapsed()));
             }
             if Instant::now() >= end {
                 anyhow::bail!(
@@ -220,7 +276,6 @@ impl Fabric {
             }
             std::thread::sleep(LOOK);
         }
-        Ok(Some(self.started.elapsed()))
     }
 
     /// The names of living nodes that do not have routes to all others.
@@ -239,24 +294,14 @@ impl Fabric {
         self.status(node)?.get("routes")?.as_u64()
     }
 
-    /// The link between two nodes.
+    /// The links between two nodes, at least one.
     ///
     /// # Errors
     /// There is no such node or link.
-    pub fn wire(&self, a: &str, b: &str) -> Result<&Arc<Wire>> {
-        let (a, b) = (self.node(a)?, self.node(b)?);
-        let is_between = |link: &[topology::End; 2]| {
-            let nodes = [link[0].node, link[1].node];
-            nodes == [a, b] || nodes == [b, a]
-        };
-        let found = self.topology.links.iter().position(is_between);
-        let found = found.and_then(|at| self.wires.get(at));
-        found.with_context(|| {
-            format!(
-                "there is no link between {} and {}",
-                self.topology.nodes[a].name, self.topology.nodes[b].name
-            )
-        })
+    pub fn wires(&self, a: &str, b: &str) -> Result<Vec<&Arc<Wire>>> {
+        let at = self.topology.between(self.node(a)?, self.node(b)?);
+        anyhow::ensure!(!at.is_empty(), "there is no link between {a} and {b}");
+        Ok(at.into_iter().filter_map(|at| self.wires.get(at)).collect())
     }
 
     /// The index of a node.
@@ -281,11 +326,19 @@ impl Fabric {
         }
     }
 
+    /// Kills the IPC process of a node and starts it again; the switch of a router keeps running.
+    ///
+    /// # Errors
+    /// The node does not run, or the process cannot be started.
+    pub fn restart_ipcp(&mut self, node: usize) -> Result<()> {
+        self.children.restart_ipcp(&self.topology, node)
+    }
+
     /// Starts a node that was killed.
     ///
     /// # Errors
-    /// It runs, or its processes cannot be had.
-    pub fn restart(&mut self, node: usize) -> Result<()> {
+    /// It runs, or its processes cannot be started.
+    pub fn start_node(&mut self, node: usize) -> Result<()> {
         anyhow::ensure!(
             !self.children.is_alive(node),
             "{} runs already",

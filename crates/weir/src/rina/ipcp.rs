@@ -2,6 +2,7 @@
 
 mod applications;
 mod config;
+mod devices;
 mod log;
 mod manage;
 mod metrics;
@@ -13,11 +14,12 @@ use crate::output::Messages;
 use anyhow::{Context, Result, ensure};
 use applications::Applications;
 use config::File;
+use devices::{Change, Devices};
 use log::Log;
+pub use log::printable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use state::StateFile;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -25,16 +27,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use weir_io::{Batch, Device, Frame};
 use weir_ipcp::{IpcProcess, Output, PortId, Random, Role};
 use weir_rina::Time;
 use weir_rina_host::server::Server;
-use weir_rina_switch::{Driver, Forwarding, FromSwitch, NextHop};
+use weir_rina_switch::{Driver, Forwarding, FromSwitch, GRACE, NextHop};
 
 /// The longest wait: signals and the parent are noticed within it.
 const WAIT: Duration = Duration::from_millis(100);
-/// Frames of a device that are taken before anything else is done.
-const BATCH: usize = 64;
+/// Between two attempts to write the state.
+const STATE: Duration = Duration::from_secs(30);
 /// How often metrics are made anew.
 const METRICS: Duration = Duration::from_secs(1);
 
@@ -55,7 +56,7 @@ pub fn ipcp(arguments: &IpcpArguments, messages: &Messages) -> Result<u8> {
     ));
     let parent = arguments.die_with_parent.then(std::os::unix::process::parent_id);
     while !stop.load(Ordering::Relaxed) && parent.is_none_or(|parent| parent == std::os::unix::process::parent_id()) {
-        running.turn()?;
+        running.step()?;
     }
     Ok(0)
 }
@@ -75,7 +76,7 @@ enum Below {
     /// The ports of a switch.
     Switch { driver: Driver, wake: UnixStream },
     /// Devices of this IPC process.
-    Devices(BTreeMap<PortId, Box<dyn Device>>),
+    Devices(Box<Devices>),
 }
 
 /// An IPC process with what is below and above it.
@@ -86,10 +87,10 @@ struct Running {
     server: Option<Server>,
     applications: Applications,
     state: Option<StateFile>,
+    next_state: Instant,
     exposition: Option<Exposition>,
     next_metrics: Instant,
     log: Log,
-    batch: Batch,
 }
 
 impl Running {
@@ -114,12 +115,14 @@ impl Running {
                 let (wake, waker) = UnixStream::pair().context("a pair of sockets")?;
                 wake.set_nonblocking(true)?;
                 waker.set_nonblocking(true)?;
-                let driver = Driver::start(switch.options()?, waker).context("cannot start a thread")?;
+                let driver = Driver::start(switch.options()?, waker, GRACE).context("cannot start a thread")?;
                 Below::Switch { driver, wake }
             }
             (None, Role::Router) => anyhow::bail!("a router needs [switch] with the address of its P4Runtime server"),
             (Some(_), Role::Host | Role::SoftwareRouter) => anyhow::bail!("[switch] is for role = \"router\""),
-            (None, Role::Host | Role::SoftwareRouter) => Below::Devices(open_devices(&file.devices, &config.ports)?),
+            (None, Role::Host | Role::SoftwareRouter) => {
+                Below::Devices(Box::new(Devices::open(&file.devices, &config.ports)?))
+            }
         };
         let now = Time::ZERO;
         let process = IpcProcess::new(config, Box::new(SystemRandom(random)), now)?;
@@ -133,13 +136,13 @@ impl Running {
             server: server.transpose()?,
             applications: Applications::default(),
             state,
+            next_state: Instant::now(),
             exposition: file
                 .http
                 .map(|address| Exposition::start(address, messages))
                 .transpose()?,
             next_metrics: Instant::now(),
             log,
-            batch: Batch::new(BATCH),
         })
     }
 
@@ -147,10 +150,10 @@ impl Running {
         Time::after(self.start.elapsed())
     }
 
-    /// Waits for something, and does what follows.
-    fn turn(&mut self) -> Result<()> {
+    /// Waits for an input or a timer, and handles it.
+    fn step(&mut self) -> Result<()> {
         self.wait()?;
-        self.receive()?;
+        self.receive();
         let now = self.now();
         if let Some(server) = &mut self.server {
             for input in server.poll() {
@@ -160,10 +163,11 @@ impl Running {
         if self.process.deadline(now).is_some_and(|deadline| deadline <= now) {
             self.process.tick(now);
         }
-        self.outputs(now)?;
+        self.outputs(now);
         if let Some(server) = &mut self.server {
             server.flush();
         }
+        self.save_state();
         if self.exposition.is_some() && Instant::now() >= self.next_metrics {
             self.next_metrics = Instant::now() + METRICS;
             self.update_metrics();
@@ -173,10 +177,12 @@ impl Running {
 
     fn wait(&self) -> Result<()> {
         let now = self.now();
+        let has_backlog = self.server.as_ref().is_some_and(Server::has_backlog);
+        let longest = if has_backlog { Duration::ZERO } else { WAIT };
         let deadline = self
             .process
             .deadline(now)
-            .map_or(WAIT, |deadline| deadline.since(now).min(WAIT));
+            .map_or(longest, |deadline| deadline.since(now).min(longest));
         let wait = Timespec {
             tv_sec: 0,
             tv_nsec: i64::from(deadline.subsec_nanos()),
@@ -184,10 +190,7 @@ impl Running {
         let mut files: Vec<PollFd<'_>> = Vec::new();
         match &self.below {
             Below::Switch { wake, .. } => files.push(PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)),
-            Below::Devices(devices) => {
-                let readable = devices.values().filter_map(|device| device.poll_fd());
-                files.extend(readable.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
-            }
+            Below::Devices(devices) => files.extend(devices.files()),
         }
         if let Some(server) = &self.server {
             files.extend(
@@ -202,7 +205,7 @@ impl Running {
         }
     }
 
-    fn receive(&mut self) -> Result<()> {
+    fn receive(&mut self) {
         let now = self.now();
         match &mut self.below {
             Below::Switch { driver, wake } => {
@@ -221,20 +224,26 @@ impl Running {
                 }
             }
             Below::Devices(devices) => {
-                for (port, device) in devices {
-                    self.batch.clear();
-                    device.receive(&mut self.batch)?;
-                    for frame in self.batch.iter() {
-                        self.process.receive_frame(*port, frame.data, now);
+                devices.receive(|port, frame| self.process.receive_frame(port, frame, now));
+                devices.retry(Instant::now());
+                for change in devices.changes() {
+                    match change {
+                        Change::Lost(port, reason) => {
+                            self.log.device(port, Some(&reason));
+                            self.process.port_down(port, now);
+                        }
+                        Change::Back(port) => {
+                            self.log.device(port, None);
+                            self.process.port_up(port, now);
+                        }
                     }
                 }
             }
         }
-        Ok(())
     }
 
     /// Sends frames, and hands on what applications and people have to know.
-    fn outputs(&mut self, now: Time) -> Result<()> {
+    fn outputs(&mut self, now: Time) {
         loop {
             let mut frames = Vec::new();
             while let Some(output) = self.process.next_output() {
@@ -247,23 +256,35 @@ impl Running {
                     }
                     Output::Flow(flow, event) => self.applications.note(flow, event),
                     Output::Event(event) => {
-                        if let (weir_ipcp::Event::Joined { address }, Some(state)) = (&event, &mut self.state)
-                            && let Err(error) = state.set_address(*address)
-                        {
-                            self.log.state_failed(&error);
+                        if let (weir_ipcp::Event::Joined { address }, Some(state)) = (&event, &mut self.state) {
+                            state.set_address(*address);
+                            self.next_state = Instant::now();
                         }
                         self.log.event(&event);
                     }
                 }
             }
-            send(&mut self.below, frames)?;
+            send(&mut self.below, frames);
             let Some(server) = &mut self.server else {
-                self.applications.refuse_all(&mut self.process, now);
-                return Ok(());
+                return self.applications.refuse_all(&mut self.process, now);
             };
             if !self.applications.serve(&mut self.process, server, now) {
-                return Ok(());
+                return;
             }
+        }
+    }
+
+    /// Writes the state if it has changed; again later if that fails.
+    fn save_state(&mut self) {
+        let now = Instant::now();
+        if now < self.next_state {
+            return;
+        }
+        if let Some(state) = &mut self.state
+            && let Err(error) = state.save()
+        {
+            self.next_state = now + STATE;
+            self.log.state_failed(&error);
         }
     }
 
@@ -278,48 +299,15 @@ impl Running {
     }
 }
 
-fn open_devices(
-    specs: &BTreeMap<PortId, weir_io::DeviceSpec>,
-    ports: &[weir_ipcp::Port],
-) -> Result<BTreeMap<PortId, Box<dyn Device>>> {
-    for port in specs.keys() {
-        ensure!(
-            ports.iter().any(|known| known.number == *port),
-            "[devices] {}: there is no such port",
-            port.0
-        );
-    }
-    let open = |port: &weir_ipcp::Port| {
-        let spec = specs.get(&port.number);
-        let spec = spec.with_context(|| format!("port {} has no device in [devices]", port.number.0))?;
-        let device = weir_io::open(spec).with_context(|| format!("port {}", port.number.0))?;
-        Ok((port.number, device))
-    };
-    ports.iter().map(open).collect()
-}
-
-/// Sends frames in their order, those of a port with as few calls as possible.
-fn send(below: &mut Below, frames: Vec<(PortId, Vec<u8>)>) -> Result<()> {
+/// Sends frames in their order.
+fn send(below: &mut Below, frames: Vec<(PortId, Vec<u8>)>) {
     match below {
         Below::Switch { driver, .. } => frames.into_iter().for_each(|(port, frame)| driver.send(port.0, frame)),
-        Below::Devices(devices) => {
-            for of_port in frames.chunk_by(|a, b| a.0 == b.0) {
-                let port = of_port.first().map(|(port, _)| *port);
-                let Some(device) = port.and_then(|port| devices.get_mut(&port)) else {
-                    continue;
-                };
-                let batch = of_port.iter().map(|(_, data)| Frame { data, time_ns: 0 });
-                let batch: Vec<Frame<'_>> = batch.collect();
-                // What a device does not take now is lost, as on a wire: connections send it again.
-                device.transmit(&batch)?;
-                device.flush()?;
-            }
-        }
+        Below::Devices(devices) => devices.send(&frames),
     }
-    Ok(())
 }
 
-/// The table of the IPC process in the words of the switch.
+/// The table of the IPC process, as the crate of the switch describes it.
 fn forwarding(process: &IpcProcess) -> Forwarding {
     let table = process.forwarding();
     let hop = |hop: &weir_ipcp::NextHop| NextHop {

@@ -15,20 +15,25 @@ const ALLOCATION: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(3600);
 /// How long the sender waits for the result of a flow that loses SDUs.
 const RESULT: Duration = Duration::from_secs(30);
+/// SDUs without --count and --duration.
+const COUNT: u64 = 100_000;
 /// Bytes of the shortest SDU with a number.
 const NUMBERED: usize = 9;
 /// The first byte of the last SDU, of which a flow that loses SDUs gets several.
 const END: u8 = 1;
 const DATA: u8 = 0;
 
-/// What a receiver has seen.
+/// How long SDUs that were overtaken by the last one may take.
+const STRAGGLERS: Duration = Duration::from_millis(200);
+
+/// The counts of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Received {
     /// SDUs.
     pub sdus: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// SDUs that were not the next one.
+    /// SDUs that arrived after one that was sent later.
     pub out_of_order: u64,
     /// SDUs whose bytes differ from those that were sent.
     pub damaged: u64,
@@ -53,8 +58,11 @@ fn listen(ipcp: &Ipcp, name: &str, messages: &Messages) -> Result<u8> {
             std::thread::Builder::new()
                 .name("perf".to_owned())
                 .spawn(move || match receive(&flow) {
-                    Ok(received) => messages.line(format!("from {remote}: {received:?}")),
-                    Err(error) => messages.line(format!("from {remote}: {error}")),
+                    Ok(received) => messages.line(format!(
+                        "from {remote:?}: {} SDUs, {} bytes, {} out of order, {} damaged",
+                        received.sdus, received.bytes, received.out_of_order, received.damaged
+                    )),
+                    Err(error) => messages.line(format!("from {remote:?}: {error}")),
                 })?;
         }
     }
@@ -71,43 +79,85 @@ pub fn fill(number: u64, size: usize, sdu: &mut Vec<u8>) {
     sdu.truncate(size.max(1));
 }
 
-/// Receives until the last SDU, and sends the result.
-pub fn receive(flow: &Flow) -> Result<Received, HostError> {
-    let mut received = Received::default();
-    let (mut next, mut expected) = (0, Vec::new());
-    loop {
-        let Some(sdu) = flow.read_sdu(WAIT)? else {
-            continue;
-        };
-        if sdu.first() == Some(&END) {
-            let text = serde_json::to_vec(&received).unwrap_or_default();
-            flow.write_sdu(&text)?;
-            return Ok(received);
-        }
+/// Whether the bytes of an SDU below 9 bytes can be those of one of `count`: they have the first
+/// bytes of its number.
+pub fn is_part(sdu: &[u8], count: u64) -> bool {
+    let Some((&DATA, part)) = sdu.split_first() else {
+        return false;
+    };
+    let value = part.iter().fold(0, |value: u64, byte| value << 8 | u64::from(*byte));
+    let missing = 8 * (8_u32.saturating_sub(part.len() as u32));
+    let last = count.saturating_sub(1).checked_shr(missing).unwrap_or(0);
+    value <= last
+}
+
+/// No sender has as many SDUs.
+const MOST: u64 = 1 << 60;
+
+impl Received {
+    /// Counts an SDU; `next` is the number behind the largest so far.
+    fn count(&mut self, sdu: &[u8], next: &mut u64, expected: &mut Vec<u8>) {
         // SDUs below 9 bytes have no number: those of a reliable flow are the next ones.
         let number = sdu
-            .get(1..9)
+            .get(1..NUMBERED)
             .and_then(|bytes| bytes.try_into().ok())
-            .map_or(next, u64::from_be_bytes);
-        fill(number, sdu.len(), &mut expected);
-        received.sdus += 1;
-        received.bytes += sdu.len() as u64;
-        received.damaged += u64::from(sdu != expected);
-        received.out_of_order += u64::from(number != next);
-        next = number.wrapping_add(1);
+            .map_or(*next, u64::from_be_bytes);
+        fill(number, sdu.len(), expected);
+        self.sdus += 1;
+        self.bytes += sdu.len() as u64;
+        if sdu != *expected || number > MOST {
+            // Its number says nothing.
+            self.damaged += 1;
+        } else {
+            self.out_of_order += u64::from(number < *next);
+            *next = (*next).max(number + 1);
+        }
     }
 }
 
-/// What a sender has measured.
+/// Receives until the last SDU, and sends the counts until the sender ends the flow.
+pub fn receive(flow: &Flow) -> Result<Received, HostError> {
+    let mut received = Received::default();
+    let (mut next, mut expected) = (0, Vec::new());
+    let (mut end, mut counted) = (None::<Instant>, Received::default());
+    loop {
+        let wait = end.map_or(WAIT, |end| RESULT.saturating_sub(end.elapsed()));
+        let sdu = match flow.read_sdu(wait) {
+            Ok(Some(sdu)) => sdu,
+            Ok(None) if end.is_some_and(|end| end.elapsed() >= RESULT) => return Ok(counted),
+            Ok(None) => continue,
+            // It has the result.
+            Err(HostError::Closed(_)) if end.is_some() => return Ok(counted),
+            Err(error) => return Err(error),
+        };
+        if sdu.first() == Some(&END) {
+            counted = received;
+            end = Some(Instant::now());
+            let text = serde_json::to_vec(&counted).unwrap_or_default();
+            match flow.write_sdu(&text) {
+                Ok(()) => {}
+                Err(HostError::Closed(_)) => return Ok(counted),
+                Err(error) => return Err(error),
+            }
+        } else {
+            received.count(&sdu, &mut next, &mut expected);
+        }
+    }
+}
+
+/// The measurement of a sender.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Outcome {
     /// SDUs that were sent.
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// From the first SDU until the receiver's answer, in seconds.
+    /// SDUs that did not arrive.
+    pub lost: u64,
+    /// From the first SDU until all were sent, in seconds; on a reliable flow until the receiver
+    /// had all.
     pub seconds: f64,
-    /// What the receiver saw.
+    /// The receiver's counts.
     pub received: Received,
 }
 
@@ -139,6 +189,10 @@ pub fn measure(
         sent += 1;
         sent_bytes += sdu.len() as u64;
     }
+    let sending = start.elapsed();
+    if !is_reliable {
+        std::thread::sleep(STRAGGLERS);
+    }
     let end = Instant::now();
     let answer = loop {
         flow.write_sdu(&[END])?;
@@ -152,14 +206,21 @@ pub fn measure(
         }
         ensure!(end.elapsed() < RESULT * 4, "the receiver does not answer");
     };
-    let seconds = start.elapsed().as_secs_f64();
-    let received = serde_json::from_slice(&answer).context("the receiver's answer is malformed")?;
+    let time = if is_reliable { start.elapsed() } else { sending };
+    let received: Received = serde_json::from_slice(&answer).context("the receiver's answer is malformed")?;
     Ok(Outcome {
         sent,
         sent_bytes,
-        seconds,
+        lost: sent.saturating_sub(received.sdus),
+        seconds: time.as_secs_f64(),
         received,
     })
+}
+
+/// A duration alone has no limit of SDUs.
+fn count(arguments: &PerfArguments) -> u64 {
+    let without = if arguments.duration.is_some() { u64::MAX } else { COUNT };
+    arguments.count.unwrap_or(without)
 }
 
 fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
@@ -186,7 +247,7 @@ fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
     let outcome = measure(
         &flow,
         !arguments.unreliable,
-        arguments.count,
+        count(arguments),
         arguments.duration,
         |number| arguments.size.of(number),
     )?;
@@ -197,9 +258,9 @@ fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
         let received = outcome.received;
         writeln!(
             out,
-            "{} SDUs sent, {} arrived, {} not in order, {} damaged; {:.2} s, {:.1} Mbit/s, {:.0} SDUs/s",
+            "{} SDUs sent, {} lost, {} out of order, {} damaged; {:.2} s, {:.1} Mbit/s, {:.0} SDUs/s",
             outcome.sent,
-            received.sdus,
+            outcome.lost,
             received.out_of_order,
             received.damaged,
             outcome.seconds,
@@ -209,4 +270,26 @@ fn send(ipcp: &Ipcp, name: &str, arguments: &PerfArguments) -> Result<u8> {
     }
     let is_good = outcome.is_perfect() || (arguments.unreliable && outcome.received.damaged == 0);
     Ok(if is_good { 0 } else { NO })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_lost_and_overtaken_sdus_are_out_of_order() {
+        let mut received = Received::default();
+        let (mut next, mut expected, mut sdu) = (0, Vec::new(), Vec::new());
+        // 2 and 5 are lost, 3 arrives after 4.
+        for number in [0, 1, 4, 3, 6, 7] {
+            fill(number, 20, &mut sdu);
+            received.count(&sdu, &mut next, &mut expected);
+        }
+        // Damaged, with a number beyond all others.
+        sdu[1] = 0xff;
+        received.count(&sdu, &mut next, &mut expected);
+        fill(8, 20, &mut sdu);
+        received.count(&sdu, &mut next, &mut expected);
+        assert_eq!((received.sdus, received.out_of_order, received.damaged), (8, 1, 1));
+    }
 }

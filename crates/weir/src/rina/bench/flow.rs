@@ -3,7 +3,7 @@
 
 use super::frames::{self, FAR, IPV4_HEADERS, Protocol};
 use super::line::ROUTERS;
-use crate::rina::fabric::{Fabric, Topology};
+use crate::rina::fabric::{Fabric, Topology, Wire};
 use crate::rina::perf::{self, Outcome};
 use crate::rina::size::Sizes;
 use anyhow::{Context, Result};
@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 const TOPOLOGY: &str = "dif = \"bench\"\nrouters = [\"r1\", \"r2\", \"r3\"]\nhosts = [\"sender\", \"receiver\"]\n\
      links = [[\"r1\", \"r2\"], [\"r2\", \"r3\"], [\"sender\", \"r1\"], [\"receiver\", \"r3\"]]\n";
 
-/// What is measured.
+/// The traffic of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// SDUs.
@@ -35,14 +35,14 @@ pub struct Plan {
     pub reordering: u32,
 }
 
-/// What UDP made of the same payloads at the same rate.
+/// The counts of UDP with the same payloads at the same rate.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Datagrams {
     /// Sent.
     pub sent: u64,
     /// Arrived.
     pub arrived: u64,
-    /// Not the next one.
+    /// Arrived after one that was sent later; those below 9 bytes carry no number.
     pub out_of_order: u64,
     /// With other bytes than were sent.
     pub damaged: u64,
@@ -50,6 +50,26 @@ pub struct Datagrams {
     pub bytes: u64,
     /// From the first datagram to the last, in seconds.
     pub seconds: f64,
+}
+
+impl Datagrams {
+    /// Counts a payload, of `count` that were sent.
+    fn count(&mut self, payload: &[u8], count: u64, next: &mut u64, expected: &mut Vec<u8>) {
+        self.arrived += 1;
+        self.bytes += payload.len() as u64;
+        let number = payload.get(1..9).and_then(|bytes| bytes.try_into().ok());
+        let Some(number) = number.map(u64::from_be_bytes) else {
+            self.damaged += u64::from(!perf::is_part(payload, count));
+            return;
+        };
+        perf::fill(number, payload.len(), expected);
+        if payload != *expected || number >= count {
+            self.damaged += 1;
+        } else {
+            self.out_of_order += u64::from(number < *next);
+            *next = (*next).max(number + 1);
+        }
+    }
 }
 
 /// Both.
@@ -75,8 +95,12 @@ pub fn compare(plan: Plan, folder: &Path) -> Result<Compared> {
     let entries: BTreeMap<usize, String> = entries.collect::<Result<_>>()?;
     let mut fabric = Fabric::start_with(topology, folder, entries)?;
     fabric.wait_until_converged(PATIENCE)?;
-    fabric.wire("r1", "r2")?.set_loss(plan.loss);
-    fabric.wire("r2", "r3")?.set_reordering(plan.reordering);
+    let set = |a: &str, b: &str, set: &dyn Fn(&Wire)| -> Result<()> {
+        fabric.wires(a, b)?.into_iter().for_each(|wire| set(wire));
+        Ok(())
+    };
+    set("r1", "r2", &|wire| wire.set_loss(plan.loss))?;
+    set("r2", "r3", &|wire| wire.set_reordering(plan.reordering))?;
 
     let before = fabric.lost();
     let flow = reliable(&fabric, plan)?;
@@ -114,7 +138,7 @@ fn datagrams(near: &mut UdpTunnel, far: &mut UdpTunnel, plan: Plan, rate: f64) -
     std::thread::scope(|scope| {
         let receiver = std::thread::Builder::new()
             .name("receiver".to_owned())
-            .spawn_scoped(scope, || take(far, &is_over))
+            .spawn_scoped(scope, || take(far, plan.count, &is_over))
             .context("cannot start a thread")?;
         let sent = give(near, plan, rate);
         is_over.store(true, Ordering::Release);
@@ -152,7 +176,7 @@ fn give(near: &mut UdpTunnel, plan: Plan, rate: f64) -> Result<(u64, f64)> {
     Ok((plan.count, start.elapsed().as_secs_f64()))
 }
 
-fn take(far: &mut UdpTunnel, is_over: &AtomicBool) -> Result<Datagrams> {
+fn take(far: &mut UdpTunnel, count: u64, is_over: &AtomicBool) -> Result<Datagrams> {
     let mut batch = Batch::new(64);
     let (mut seen, mut next, mut expected) = (Datagrams::default(), 0, Vec::new());
     let mut last = Instant::now();
@@ -171,15 +195,7 @@ fn take(far: &mut UdpTunnel, is_over: &AtomicBool) -> Result<Datagrams> {
                 continue;
             };
             last = Instant::now();
-            // As a flow's receiver does it: short ones have no number.
-            let number = payload.get(1..9).and_then(|bytes| bytes.try_into().ok());
-            let number = number.map_or(next, u64::from_be_bytes);
-            perf::fill(number, payload.len(), &mut expected);
-            seen.arrived += 1;
-            seen.bytes += payload.len() as u64;
-            seen.damaged += u64::from(payload != expected);
-            seen.out_of_order += u64::from(number < next);
-            next = next.max(number.wrapping_add(1));
+            seen.count(payload, count, &mut next, &mut expected);
         }
     }
 }
@@ -200,4 +216,24 @@ fn ipv4_entries(topology: &Topology, router: usize, far: usize) -> Result<String
     Ok(format!(
         "add ipv4_lpm hdr.ipv4.dst_addr:10.0.{FAR}.0/24 ipv4_forward(vlan_id:0, dst_mac:02-00-00-00-00-01, port:{port})\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_of_all_sizes_are_undamaged_whichever_are_lost() {
+        let (mut seen, mut next, mut expected, mut sdu) = (Datagrams::default(), 0, Vec::new(), Vec::new());
+        for number in (0..100_000_u64).filter(|number| number % 7 != 0) {
+            perf::fill(number, 1 + (number % 30) as usize, &mut sdu);
+            seen.count(&sdu, 100_000, &mut next, &mut expected);
+        }
+        assert_eq!((seen.damaged, seen.out_of_order), (0, 0));
+        for damaged in [&[7, 0, 0][..], &[0, 1, 0, 0, 0, 0, 0, 1], &[0, 1]] {
+            let before = seen.damaged;
+            seen.count(damaged, 100_000, &mut next, &mut expected);
+            assert_eq!(seen.damaged, before + 1);
+        }
+    }
 }

@@ -72,7 +72,7 @@ impl Line {
     /// Starts the routers with static entries for both protocols.
     ///
     /// # Errors
-    /// A router or a socket cannot be had.
+    /// A router cannot be started, or a socket cannot be opened.
     pub fn start(folder: &Path) -> Result<Self> {
         let program = write_program(folder)?;
         let entries = folder.join("line.entries");

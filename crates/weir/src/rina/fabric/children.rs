@@ -42,7 +42,7 @@ impl Children {
     /// Starts the processes of a node, and connects its links to them.
     ///
     /// # Errors
-    /// A process or a socket cannot be had.
+    /// A process cannot be started, or a socket cannot be opened.
     pub fn start(&mut self, topology: &Topology, wires: &[Arc<Wire>], at: usize) -> Result<()> {
         let node = &topology.nodes[at];
         if node.role == Role::Socket {
@@ -67,12 +67,35 @@ impl Children {
             }
             children.push(self.spawn(&format!("{}.switch", node.name), command)?);
         }
+        children.push(self.spawn_ipcp(&node.name)?);
+        self.running.insert(at, children);
+        Ok(())
+    }
+
+    fn spawn_ipcp(&self, name: &str) -> Result<(String, Child)> {
         let mut command = crate::children::weir()?;
         command
             .args(["rina", "ipcp", "--json", "--die-with-parent", "--config"])
-            .arg(&config);
-        children.push(self.spawn(&node.name, command)?);
-        self.running.insert(at, children);
+            .arg(self.folder.join(format!("{name}.toml")));
+        self.spawn(name, command)
+    }
+
+    /// Kills the IPC process of a node and starts it again, beside the switch of a router.
+    ///
+    /// # Errors
+    /// The node does not run, or the process cannot be started.
+    pub fn restart_ipcp(&mut self, topology: &Topology, at: usize) -> Result<()> {
+        let name = &topology.nodes[at].name;
+        let children = self.running.get_mut(&at);
+        let ipcp = children.and_then(|children| children.iter_mut().find(|(child, _)| child == name));
+        let (_, ipcp) = ipcp.with_context(|| format!("{name} does not run: `start {name}` starts it"))?;
+        let _ = ipcp.kill();
+        let _ = ipcp.wait();
+        let started = self.spawn_ipcp(name)?;
+        let children = self.running.get_mut(&at);
+        if let Some(child) = children.and_then(|children| children.iter_mut().find(|(child, _)| child == name)) {
+            *child = started;
+        }
         Ok(())
     }
 

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 /// The commands, for messages.
-const COMMANDS: &str =
-    "show, cut A B, mend A B, loss A B PERCENT, reorder A B PERCENT, kill NODE, start NODE, picture FILE, quit";
+const COMMANDS: &str = "show, cut A B, mend A B, loss A B PERCENT, reorder A B PERCENT, kill NODE, start NODE, \
+     restart NODE, picture FILE, quit";
 
-/// What a command answers.
+/// The answer to a command.
 pub enum Answer {
     /// A text for people.
     Text(String),
@@ -46,19 +46,24 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
         [] => String::new(),
         ["show"] => show(fabric),
         ["cut", a, b] => {
-            fabric.wire(a, b)?.set_cut(true);
+            fabric.wires(a, b)?.iter().for_each(|wire| wire.set_cut(true));
             format!("the link between {a} and {b} is cut")
         }
         ["mend", a, b] => {
-            fabric.wire(a, b)?.set_cut(false);
+            fabric.wires(a, b)?.iter().for_each(|wire| wire.set_cut(false));
             format!("the link between {a} and {b} works")
         }
         ["loss", a, b, percent] => {
-            fabric.wire(a, b)?.set_loss(per_million("loss", percent)?);
+            let loss = per_million("loss", percent)?;
+            fabric.wires(a, b)?.iter().for_each(|wire| wire.set_loss(loss));
             format!("the link between {a} and {b} loses {percent} %")
         }
         ["reorder", a, b, percent] => {
-            fabric.wire(a, b)?.set_reordering(per_million("reorder", percent)?);
+            let reordering = per_million("reorder", percent)?;
+            fabric
+                .wires(a, b)?
+                .iter()
+                .for_each(|wire| wire.set_reordering(reordering));
             format!("{percent} % of the frames between {a} and {b} are passed by the next one")
         }
         ["kill", node] => {
@@ -68,8 +73,13 @@ pub fn run(fabric: &mut Fabric, line: &str) -> Result<Answer> {
         }
         ["start", node] => {
             let at = fabric.node(node)?;
-            fabric.restart(at)?;
+            fabric.start_node(at)?;
             format!("{node} starts")
+        }
+        ["restart", node] => {
+            let at = fabric.node(node)?;
+            fabric.restart_ipcp(at)?;
+            format!("the IPC process of {node} starts again")
         }
         ["picture", path] => {
             fabric.save_picture(Path::new(path))?;

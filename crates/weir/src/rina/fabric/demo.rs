@@ -36,16 +36,7 @@ pub fn demo(arguments: &DemoArguments, messages: &Messages) -> Result<u8> {
         leaves: 4,
         hosts_per_leaf: 1,
     };
-    // Said before the work, not after it.
-    let into = arguments
-        .picture
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    anyhow::ensure!(
-        into.is_none_or(std::path::Path::is_dir),
-        "--picture {}: there is no such folder",
-        arguments.picture.display()
-    );
+    super::check_picture(&arguments.picture)?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let topology = Topology::leaf_spine("demo".to_owned(), shape)?;
     let say = |text: String| {
@@ -97,7 +88,7 @@ pub fn demo(arguments: &DemoArguments, messages: &Messages) -> Result<u8> {
     let talk = talk
         .join()
         .map_err(|_| anyhow::anyhow!("the application has failed"))??;
-    fabric.restart(victim)?;
+    fabric.start_node(victim)?;
     let start = Instant::now();
     fabric.wait_until_converged(CONVERGENCE)?;
     let back = start.elapsed();
@@ -173,8 +164,11 @@ fn talk(flow: &Flow, stop: &AtomicBool) -> Result<Talk> {
 fn busier_spine(fabric: &Fabric) -> Result<usize> {
     let spines = [fabric.node("spine1")?, fabric.node("spine2")?];
     let carried = |spine: usize| -> u64 {
-        let leaf = |name: &str| fabric.wire(name, &fabric.topology.nodes[spine].name);
-        let wires = ["leaf1", "leaf4"].into_iter().filter_map(|name| leaf(name).ok());
+        let leaf = |name: &str| fabric.wires(name, &fabric.topology.nodes[spine].name);
+        let wires = ["leaf1", "leaf4"]
+            .into_iter()
+            .filter_map(|name| leaf(name).ok())
+            .flatten();
         wires.map(|wire| wire.counters().carried).sum()
     };
     let [a, b] = spines;

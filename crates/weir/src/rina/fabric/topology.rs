@@ -92,25 +92,23 @@ impl Topology {
     /// such node, a host has several links, or nodes are not connected.
     pub fn parse(text: &str) -> Result<Self> {
         let file: File = toml::from_str(text)?;
-        let topology = match file.leaf_spine {
+        match file.leaf_spine {
             Some(shape) => {
                 let is_alone = file.routers.is_empty() && file.hosts.is_empty() && file.links.is_empty();
                 ensure!(
                     is_alone,
                     "expected either [leaf_spine] or routers, hosts and links, found both"
                 );
-                Topology::leaf_spine(file.dif, shape)?
+                Topology::leaf_spine(file.dif, shape)
             }
-            None => Topology::listed(file)?,
-        };
-        topology.check()?;
-        Ok(topology)
+            None => Topology::listed(file),
+        }
     }
 
     /// A leaf-spine fabric.
     ///
     /// # Errors
-    /// It has no spine or no leaf, or too many nodes.
+    /// It has no spine or no leaf, or too many nodes, or a node has too many links.
     pub fn leaf_spine(dif: String, shape: LeafSpine) -> Result<Self> {
         let LeafSpine {
             spines,
@@ -137,7 +135,7 @@ impl Topology {
         let up = (0..leaves).flat_map(|n| (0..spines).map(move |spine| (leaf(n), spine)));
         let down = (0..hosts).map(|n| (spines + leaves + n, leaf(n / hosts_per_leaf.max(1))));
         let links = with_ports(up.chain(down), nodes.len());
-        Ok(Topology { dif, nodes, links })
+        Topology { dif, nodes, links }.checked()
     }
 
     fn listed(file: File) -> Result<Self> {
@@ -159,11 +157,17 @@ impl Topology {
             .map(|[a, b]| Ok((find(a)?, find(b)?)))
             .collect::<Result<_>>()?;
         let links = with_ports(pairs.into_iter(), nodes.len());
-        Ok(Topology {
+        Topology {
             dif: file.dif,
             nodes,
             links,
-        })
+        }
+        .checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        self.check()?;
+        Ok(self)
     }
 
     fn check(&self) -> Result<()> {
@@ -238,6 +242,16 @@ impl Topology {
             .collect()
     }
 
+    /// The indices of the links between two nodes.
+    pub fn between(&self, a: usize, b: usize) -> Vec<usize> {
+        let links = self.links.iter().enumerate();
+        let is_between = |link: &[End; 2]| {
+            let nodes = link.map(|end| end.node);
+            nodes == [a, b] || nodes == [b, a]
+        };
+        links.filter(|(_, link)| is_between(link)).map(|(at, _)| at).collect()
+    }
+
     /// The index of a node.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
@@ -293,6 +307,7 @@ mod tests {
         let topology = Topology::parse(text).unwrap();
         assert_eq!(topology.links[1], [End { node: 0, port: 2 }, End { node: 1, port: 2 }]);
         assert_eq!(topology.links[2][0], End { node: 1, port: 3 });
+        assert_eq!((topology.between(1, 0), topology.between(0, 2)), (vec![0, 1], vec![]));
     }
 
     #[test]
@@ -309,6 +324,13 @@ mod tests {
         assert!(error("routers = [\"a\"]\nlinks = [[\"a\", \"a\"]]").contains("a link to itself"));
         let twice = "routers = [\"a\"]\nhosts = [\"h\"]\nlinks = [[\"h\", \"a\"], [\"h\", \"a\"]]";
         assert!(error(twice).contains("host h: expected one link, found 2"));
+        let shape = LeafSpine {
+            spines: 1,
+            leaves: 80,
+            hosts_per_leaf: 0,
+        };
+        let direct = Topology::leaf_spine("d".to_owned(), shape).unwrap_err().to_string();
+        assert_eq!(direct, "spine1: expected at most 60 links, found 80");
         assert!(error("[leaf_spine]\nspines = 100\nleaves = 100\nhosts_per_leaf = 100").contains("at most 250 nodes"));
     }
 }

@@ -9,7 +9,7 @@ use weir_rina::{ApplicationName, NameForm, Time};
 use weir_rina_host::protocol::{Call, FlowNumber, Qos, Reply, Request, VERSION, WINDOW};
 use weir_rina_host::server::{ApplicationId, Input, Server};
 
-/// SDUs that were taken before the application may send as many again.
+/// The application gets new credit for SDUs once the connection has taken this many.
 const GRANT: u32 = WINDOW / 4;
 
 /// A flow and the application that it belongs to.
@@ -101,6 +101,10 @@ impl Applications {
         request: Request,
         now: Time,
     ) {
+        // Its connection may have ended since: the answer would be dropped.
+        if !server.is_connected(from) {
+            return;
+        }
         let is_greeted = self.greeted.contains(&from);
         if !is_greeted && !matches!(request, Request::Hello { version: VERSION }) {
             server.disconnect(from, &format!("expected Hello with version {VERSION}"));

@@ -114,11 +114,9 @@ impl SwitchFile {
     }
 }
 
+/// A host with a device that is always silent.
 #[cfg(test)]
-mod tests {
-    use super::File;
-
-    const HOST: &str = "
+pub const HOST: &str = "
 socket = \"h.sock\"
 [ipcp]
 name = \"h\"
@@ -131,18 +129,52 @@ mac = \"02:00:00:00:00:01\"
 1 = \"null\"
 ";
 
+#[cfg(test)]
+mod tests {
+    use super::{File, HOST};
+
     #[test]
     fn the_files_of_the_documentation_are_right() {
         let text = include_str!("../../../../../docs/rina.md");
-        let block = |start: &str| {
-            let found = text.split("```toml\n").skip(1).find(|block| block.starts_with(start));
-            found.and_then(|block| block.split("```").next()).unwrap()
-        };
-        let file: File = toml::from_str(block("socket")).unwrap();
-        file.ipcp.check().unwrap();
-        assert!(file.switch.unwrap().options().is_ok());
-        assert_eq!(file.devices.len(), 1);
-        crate::rina::fabric::Topology::parse(block("dif")).unwrap();
+        let blocks = text
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|block| block.split("```").next());
+        let (mut routers, mut hosts, mut topologies) = (0, 0, 0);
+        for block in blocks {
+            if !block.contains("[ipcp]") {
+                crate::rina::fabric::Topology::parse(block).unwrap();
+                topologies += 1;
+                continue;
+            }
+            // As a user has it: all of the block, in a file.
+            let path = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(path.path(), block).unwrap();
+            let file = File::read(path.path()).unwrap();
+            let is_router = file.ipcp.role == weir_ipcp::Role::Router;
+            assert_eq!(
+                (is_router, !is_router),
+                (file.switch.is_some(), !file.devices.is_empty()),
+                "{block}"
+            );
+            match file.switch {
+                Some(switch) => {
+                    switch.options().unwrap();
+                    routers += 1;
+                }
+                None => {
+                    assert!(
+                        file.ipcp
+                            .ports
+                            .iter()
+                            .all(|port| file.devices.contains_key(&port.number))
+                    );
+                    assert_eq!(file.devices.len(), file.ipcp.ports.len());
+                    hosts += 1;
+                }
+            }
+        }
+        assert!(routers > 0 && hosts > 1 && topologies > 0);
     }
 
     #[test]

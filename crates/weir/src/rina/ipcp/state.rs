@@ -14,6 +14,7 @@ struct State {
 pub struct StateFile {
     path: PathBuf,
     state: State,
+    is_saved: bool,
 }
 
 impl StateFile {
@@ -34,6 +35,7 @@ impl StateFile {
         Ok(StateFile {
             path: path.to_owned(),
             state,
+            is_saved: true,
         })
     }
 
@@ -42,17 +44,26 @@ impl StateFile {
         self.state.address
     }
 
-    /// Writes the address.
+    /// Changes the address; [`StateFile::save`] writes it.
+    pub fn set_address(&mut self, address: u32) {
+        if self.state.address != Some(address) {
+            self.state.address = Some(address);
+            self.is_saved = false;
+        }
+    }
+
+    /// Writes the state if it has changed.
     ///
     /// # Errors
-    /// The file cannot be written; the one before is still there.
-    pub fn set_address(&mut self, address: u32) -> Result<()> {
-        if self.state.address == Some(address) {
+    /// The file cannot be written; the one before is still there, and the next call tries again.
+    pub fn save(&mut self) -> Result<()> {
+        if self.is_saved {
             return Ok(());
         }
-        self.state.address = Some(address);
         let text = serde_json::to_vec(&self.state)?;
-        Ok(weir_files::write(&self.path, &text)?)
+        weir_files::write(&self.path, &text)?;
+        self.is_saved = true;
+        Ok(())
     }
 }
 
@@ -66,7 +77,8 @@ mod tests {
         let path = folder.path().join("state");
         let mut state = StateFile::open(&path).unwrap();
         assert_eq!(state.address(), None);
-        state.set_address(7).unwrap();
+        state.set_address(7);
+        state.save().unwrap();
         assert_eq!(StateFile::open(&path).unwrap().address(), Some(7));
         std::fs::write(&path, "mine").unwrap();
         let Err(error) = StateFile::open(&path) else {
@@ -74,5 +86,18 @@ mod tests {
         };
         assert!(error.to_string().contains("expected the state of an IPC process"));
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_state_that_could_not_be_written_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("later").join("state");
+        let mut state = StateFile::open(&path).unwrap();
+        state.set_address(7);
+        assert!(state.save().is_err());
+        std::fs::create_dir(folder.path().join("later")).unwrap();
+        state.set_address(7);
+        state.save().unwrap();
+        assert_eq!(StateFile::open(&path).unwrap().address(), Some(7));
     }
 }
