@@ -117,7 +117,7 @@ async fn entries_that_are_no_parameters_are_refused_and_change_nothing() {
     });
     for (entity, code) in [
         (entry(0, 0, Some(good())), Code::InvalidArgument),
-        (entry(0x83, 0x8300_0001, Some(good())), Code::InvalidArgument),
+        (entry(0x84, 0x8400_0001, Some(good())), Code::InvalidArgument),
         // The program does not use this one.
         (ccitt(), Code::InvalidArgument),
         (entry(0x82, 0, Some(good())), Code::InvalidArgument),
@@ -136,7 +136,7 @@ async fn entries_that_are_no_parameters_are_refused_and_change_nothing() {
     assert_eq!(bench.delete(crc32(good())).await, Err(Code::InvalidArgument));
     for query in [
         entry(0x81, 0, None),
-        entry(0x83, 0, None),
+        entry(0x84, 0, None),
         entry(0x82, 7, None),
         entry(0, 0x8200_0001, None),
     ] {
