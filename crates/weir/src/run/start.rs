@@ -23,6 +23,9 @@ use weir_switch::VECTOR;
 
 /// Longest packet where no device says less, in bytes: what a switch takes.
 const LONGEST: usize = 16 * 1024;
+/// Longest packet for which a switch in the place of bmv2 has room: p4-utils raises the MTU to 9,520
+/// bytes after it has started the switches.
+const JUMBO: usize = 10 * 1024;
 /// Frames that a batch keeps in reserve.
 const RESERVE: usize = 128;
 
@@ -90,6 +93,7 @@ fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result
 fn options(arguments: &Run, headroom: usize) -> PortsOptions {
     PortsOptions {
         longest: LONGEST,
+        at_least: if arguments.bmv2.runtime_port.is_some() { JUMBO } else { 0 },
         growth: headroom.saturating_sub(Pool::HEADROOM),
         split: arguments.workers > 1,
         ring: arguments.ring,
