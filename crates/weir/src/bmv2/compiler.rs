@@ -182,7 +182,12 @@ fn source(name: Name, arguments: &Arguments, externs: &Registry) -> Source {
     Source {
         program: arguments.program.clone(),
         front_end: FrontEnd {
-            include: arguments.include.iter().cloned().chain(included_by_environment()).collect(),
+            include: arguments
+                .include
+                .iter()
+                .cloned()
+                .chain(included_by_environment())
+                .collect(),
             define,
             arch: arguments.arch.clone(),
             externs,

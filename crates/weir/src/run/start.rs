@@ -93,7 +93,11 @@ fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result
 fn options(arguments: &Run, headroom: usize) -> PortsOptions {
     PortsOptions {
         longest: LONGEST,
-        at_least: if arguments.bmv2.runtime_port.is_some() { JUMBO } else { 0 },
+        at_least: if arguments.bmv2.runtime_port.is_some() {
+            JUMBO
+        } else {
+            0
+        },
         growth: headroom.saturating_sub(Pool::HEADROOM),
         split: arguments.workers > 1,
         ring: arguments.ring,

@@ -199,7 +199,9 @@ fn table_line(switch: &Switch, spec: &TableSpec) -> String {
 
 fn show_tables(call: &mut Call<'_>) -> Result<String> {
     let ids: Vec<TableId> = call.switch.program().tables.ids().collect();
-    let lines = ids.into_iter().map(|id| Ok(table_line(call.switch, spec(call.switch, id)?)));
+    let lines = ids
+        .into_iter()
+        .map(|id| Ok(table_line(call.switch, spec(call.switch, id)?)));
     let mut lines: Vec<String> = lines.collect::<Result<_>>()?;
     lines.sort();
     Ok(lines.concat())
