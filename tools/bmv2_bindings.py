@@ -133,8 +133,8 @@ def ports(bits):
     return " ".join(str(port) for port, bit in enumerate(reversed(bits)) if bit == "1")
 
 
-def configuration(info, source):
-    """As much of bmv2's JSON as p4-utils reads, of a P4Info and the text of its program."""
+def configuration(info, saved):
+    """As much of bmv2's JSON as p4-utils reads, of a P4Info and the program that weir has compiled."""
     actions = {a["preamble"]["id"]: a for a in info.get("actions", [])}
     profiles = {p["preamble"]["id"]: p for p in info.get("actionProfiles", [])}
     tables = {t["preamble"]["id"]: t["preamble"]["name"] for t in info.get("tables", [])}
@@ -191,11 +191,10 @@ def configuration(info, source):
         }
         for r in info.get("registers", [])
     ]
-    # p4c calls them calc, calc_0, calc_1 and so on, in the order of the program.
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.S)
-    used = re.findall(r"HashAlgorithm\.(\w+)", code)
-    named = [("calc" if i == 0 else f"calc_{i - 1}", algorithm) for i, algorithm in enumerate(used)]
-    made["calculations"] = [{"name": n, "id": i, "algo": a} for i, (n, a) in enumerate(named)]
+    # p4c names them in the order of the program.
+    known = re.findall(r'"(\w+)"', re.search(r'^enum "HashAlgorithm" \{(.*)\}', saved, re.M)[1])
+    used = [known[int(number, 16)] for number in re.findall(r'call "hash".*?"algo" = in \(32w(\w+)\)', saved)]
+    made["calculations"] = [{"name": f"calc_{i}", "id": i, "algo": algorithm} for i, algorithm in enumerate(used)]
     return made
 
 
@@ -226,11 +225,12 @@ class Client:
 
     def config(self):
         if self.known is None:
-            program = Path(json.loads(self.run("get_config"))["program"])
+            running = json.loads(self.run("get_config"))
+            program = running["program"]
             with tempfile.NamedTemporaryFile(suffix=".json") as info:
-                command = ["p4c", "--p4runtime-files", info.name, "-o", tempfile.gettempdir(), str(program)]
+                command = ["p4c", "--p4runtime-files", info.name, "-o", tempfile.gettempdir(), program]
                 subprocess.run(command, check=True, capture_output=True)
-                self.known = configuration(json.load(open(info.name)), program.read_text())
+                self.known = configuration(json.load(open(info.name)), running["weir"]["saved"])
         return self.known
 
     def bound(self, kind, table):
