@@ -18,7 +18,8 @@ use weir_ir::{Bits, Loc, Program, TableId, VarId};
 use weir_table::EntryHandle;
 
 /// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
-pub const MAX_PASSES: u32 = 64;
+/// simple_switch has no such limit; programs count passes in fields of eight bits.
+pub const MAX_PASSES: u32 = 1024;
 
 /// Queues of a port; the one with the largest number is served first.
 pub const PRIORITIES: usize = 8;

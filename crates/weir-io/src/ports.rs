@@ -11,6 +11,10 @@ pub struct PortsOptions {
     /// Longest packet of a device that does not say how long its packets are, in bytes. Where one
     /// has AF_XDP, only those with AF_XDP count.
     pub longest: usize,
+    /// Bytes of a packet for which a frame has room even where the devices say that theirs are
+    /// shorter: the MTU of an interface may rise after it was opened. With AF_XDP it does not
+    /// count.
+    pub at_least: usize,
     /// Bytes that a packet may grow by in front, beyond [`Pool::HEADROOM`].
     pub growth: usize,
     /// A device for each receive queue where there are several and they can be had one by one
@@ -85,7 +89,7 @@ fn pool(specs: &[DeviceSpec], options: &PortsOptions, frames: impl FnOnce(&[usiz
     let with_xdp = || needs.iter().flatten();
     let Some(longest) = with_xdp().map(|n| n.longest).max() else {
         let each = specs.iter().map(|spec| longest_of(spec).unwrap_or(options.longest));
-        let longest = each.max().unwrap_or(0).min(options.longest);
+        let longest = each.max().unwrap_or(0).max(options.at_least).min(options.longest);
         return Pool::new(others, longest + options.growth, FrameLayout::Packed);
     };
     // Only so can hardware write into the frames itself.
@@ -197,6 +201,7 @@ mod tests {
 
     const OPTIONS: PortsOptions = PortsOptions {
         longest: 9000,
+        at_least: 0,
         growth: 100,
         split: true,
         ring: None,
@@ -222,6 +227,11 @@ mod tests {
                 .frame_size()
                 >= 9100
         );
+        let raised = PortsOptions {
+            at_least: 5000,
+            ..OPTIONS
+        };
+        assert!(pool(&[DeviceSpec::Null], &raised, |_| 1).unwrap().frame_size() >= 5100);
         let wrong = Ports::open(
             &[DeviceSpec::Null, DeviceSpec::Xdp("weir-none".into())],
             &OPTIONS,

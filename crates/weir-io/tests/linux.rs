@@ -58,6 +58,7 @@ fn frames_cross_a_pair_of_interfaces_unchanged_with_their_vlan_tags() {
 fn kept_by(ring: Option<u32>, device: DeviceSpec, sender: &mut RawSocket) -> (usize, u64) {
     let options = PortsOptions {
         longest: 1514,
+        at_least: 0,
         growth: 0,
         split: false,
         ring,

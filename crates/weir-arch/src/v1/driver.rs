@@ -374,6 +374,7 @@ impl Architecture for V1Model {
             (env.now_ns / 1000).saturating_sub(queue.enqueued_ns / 1000),
         );
         set(frame, fields.deq_qdepth, queue.depth);
+        set(frame, fields.qid, queue.priority);
         set(frame, fields.egress_port, queue.port.into());
         set(frame, fields.egress_spec, DROP_PORT + 1);
         set(frame, fields.packet_length, u64::try_from(packet.length).unwrap_or(0));

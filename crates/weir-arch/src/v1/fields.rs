@@ -25,6 +25,8 @@ pub(crate) struct StandardMetadata {
     pub checksum_error: Option<VarId>,
     pub parser_error: Option<VarId>,
     pub priority: Option<VarId>,
+    /// Not in v1model.p4 of p4c; programs that have added it learn the queue by it.
+    pub qid: Option<VarId>,
 }
 
 impl StandardMetadata {
@@ -47,6 +49,7 @@ impl StandardMetadata {
             checksum_error: var("checksum_error"),
             parser_error: var("parser_error"),
             priority: var("priority"),
+            qid: var("qid"),
         }
     }
 }

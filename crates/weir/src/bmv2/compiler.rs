@@ -182,13 +182,24 @@ fn source(name: Name, arguments: &Arguments, externs: &Registry) -> Source {
     Source {
         program: arguments.program.clone(),
         front_end: FrontEnd {
-            include: arguments.include.clone(),
+            include: arguments
+                .include
+                .iter()
+                .cloned()
+                .chain(included_by_environment())
+                .collect(),
             define,
             arch: arguments.arch.clone(),
             externs,
         },
         message_format: MessageFormat::Human,
     }
+}
+
+/// The directory that p4c searches behind those of `-I`.
+fn included_by_environment() -> Option<PathBuf> {
+    let path = std::env::var_os("P4C_16_INCLUDE_PATH")?;
+    (!path.is_empty()).then(|| PathBuf::from(path))
 }
 
 fn write_info(program: &Program, forms: &[(&PathBuf, Form)], messages: &Messages) -> Result<()> {

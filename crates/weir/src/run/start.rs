@@ -29,6 +29,9 @@ const LONGEST: usize = 16 * 1024;
 /// Ports for which there are frames beyond those of the command line: they can be added while the
 /// switch runs.
 const SPARE: usize = 4;
+/// Longest packet for which a switch in the place of bmv2 has room: p4-utils raises the MTU to 9,520
+/// bytes after it has started the switches.
+const JUMBO: usize = 10 * 1024;
 /// Frames that a batch keeps in reserve.
 const RESERVE: usize = 128;
 
@@ -110,6 +113,11 @@ fn create_recorder(directory: &Path, port: u32, name: &str, messages: &Messages)
 fn options(arguments: &Run, headroom: usize) -> PortsOptions {
     PortsOptions {
         longest: LONGEST,
+        at_least: if arguments.bmv2.runtime_port.is_some() {
+            JUMBO
+        } else {
+            0
+        },
         growth: headroom.saturating_sub(Pool::HEADROOM),
         split: arguments.workers > 1,
         ring: arguments.ring,

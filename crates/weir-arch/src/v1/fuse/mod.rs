@@ -376,6 +376,7 @@ impl Builder<'_> {
         self.copy(fields.egress_global_timestamp, now);
         self.set(fields.deq_timedelta, 0);
         self.set(fields.deq_qdepth, 0);
+        self.set(fields.qid, 0);
         self.copy(fields.egress_port, port);
         self.set(fields.egress_spec, DROP_PORT + 1);
     }

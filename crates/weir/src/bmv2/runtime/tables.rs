@@ -182,20 +182,26 @@ fn action_line(action: &weir_table::ActionSpec) -> String {
     format!("{:30} [{}]\n", action.name, parameters.join(",\t"))
 }
 
-fn table_line(spec: &TableSpec) -> String {
-    let kind = match spec.implementation {
-        Implementation::Direct => String::new(),
-        Implementation::Profile(_) => "implementation=action profile, ".to_owned(),
-        Implementation::Selector(_) => "implementation=action selector, ".to_owned(),
+fn table_line(switch: &Switch, spec: &TableSpec) -> String {
+    let profile = match spec.implementation {
+        Implementation::Direct => None,
+        Implementation::Profile(id) | Implementation::Selector(id) => switch.state().profile(id),
     };
+    let implementation = profile.map_or("None", |profile| profile.spec().name.as_str());
     let key = |k: &weir_table::KeySpec| format!("{}({}, {})", k.name, values::kind_name(k.kind), k.width);
     let keys: Vec<String> = spec.match_keys().map(key).collect();
-    format!("{:30} [{kind}mk={}]\n", spec.name, keys.join(",\t"))
+    format!(
+        "{:30} [implementation={implementation}, mk={}]\n",
+        spec.name,
+        keys.join(",\t")
+    )
 }
 
 fn show_tables(call: &mut Call<'_>) -> Result<String> {
     let ids: Vec<TableId> = call.switch.program().tables.ids().collect();
-    let lines = ids.into_iter().map(|id| Ok(table_line(spec(call.switch, id)?)));
+    let lines = ids
+        .into_iter()
+        .map(|id| Ok(table_line(call.switch, spec(call.switch, id)?)));
     let mut lines: Vec<String> = lines.collect::<Result<_>>()?;
     lines.sort();
     Ok(lines.concat())
@@ -226,7 +232,7 @@ fn table_info(call: &mut Call<'_>) -> Result<String> {
     let spec = spec(call.switch, call.table()?)?;
     Ok(format!(
         "{}{}\n{}",
-        table_line(spec),
+        table_line(call.switch, spec),
         "*".repeat(80),
         sorted_actions(spec)
     ))

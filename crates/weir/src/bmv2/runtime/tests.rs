@@ -278,7 +278,11 @@ fn queues_hashes_value_sets_and_the_switch_itself() {
     let ports = bench.run("show_ports");
     assert!(ports.contains("s1-eth2") && ports.contains("UP"), "{ports}");
     assert!(bench.run("switch_info").contains("device_id           : 7\n"));
-    assert!(bench.run("show_tables").contains("[mk=meta.address(lpm, 32)]"));
+    assert!(
+        bench
+            .run("show_tables")
+            .contains("[implementation=None, mk=meta.address(lpm, 32)]")
+    );
     assert!(bench.run("table_info acl").contains("ternary"));
     assert!(bench.run("show_actions").contains("[mac(48),\tport(9)]"));
     assert!(weir_server::container::decode(&bench.run("get_config")).is_ok());
