@@ -4,7 +4,7 @@
 //! tests need beyond cargo, or says what is missing. `cargo xtask conformance` scores weir against
 //! the reference corpus. `cargo xtask tidy` checks house rules that no lint knows. `cargo xtask
 //! miri` and `cargo xtask loom` look for undefined behaviour and for interleavings that break an
-//! invariant.
+//! invariant. `cargo xtask deb` and `cargo xtask docs` make the Debian package and the site.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -12,8 +12,13 @@
     reason = "its output is for whoever runs it"
 )]
 
+mod deb;
+mod links;
+mod mermaid;
 mod models;
+mod pages;
 mod prose;
+mod site;
 mod tidy;
 mod tools;
 
@@ -22,6 +27,7 @@ use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+use tools::is_installed;
 
 /// Tasks of the weir repository
 #[derive(Parser)]
@@ -48,6 +54,10 @@ enum Task {
         /// Suites; all where none is named
         suites: Vec<String>,
     },
+    /// The Debian package, in target/debian; needs cargo-deb
+    Deb,
+    /// The documentation as a site, in target/site/book; needs mdbook, and no network
+    Docs,
 }
 
 fn main() -> ExitCode {
@@ -57,6 +67,8 @@ fn main() -> ExitCode {
         Task::Miri => models::miri(true),
         Task::Loom => models::loom(),
         Task::Conformance { corpus, suites } => conformance(&corpus, &suites),
+        Task::Deb => deb::build(),
+        Task::Docs => site::build(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

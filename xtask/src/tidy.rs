@@ -1,6 +1,6 @@
 //! House rules as code. Each exception stands here with its reason.
 
-use crate::prose;
+use crate::{pages, prose};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,7 @@ pub fn check(root: &Path) -> Result<()> {
             prose::check_source(&name, &text, &mut breaches);
         }
     }
+    pages::check(root, &mut breaches);
     if breaches.is_empty() {
         return Ok(());
     }

@@ -13,7 +13,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("tshark", "tshark"),
 ];
 
-fn is_installed(program: &str) -> bool {
+/// Whether a program is on the PATH, or where root's programs are.
+pub(crate) fn is_installed(program: &str) -> bool {
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
         || std::path::Path::new("/usr/sbin").join(program).is_file()

@@ -205,9 +205,9 @@ impl Engine {
 #[derive(Args)]
 #[command(after_help = "Example:\n  weir demo --svg router.svg")]
 pub struct Demo {
-    /// Where the picture of the pipeline is saved
-    #[arg(long, value_name = "FILE", default_value = "weir-demo.svg")]
-    pub svg: PathBuf,
+    /// Save a picture of the pipeline, with what each table did
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// The results as JSON
     #[arg(long)]
     pub json: bool,

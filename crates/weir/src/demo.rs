@@ -59,16 +59,9 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         .filter(|o| o.port != CPU_PORT)
         .all(|o| header_checksum_is_right(&o.bytes));
 
-    let mut notes = Notes::new();
-    for (id, t) in program.tables.iter() {
-        if let Ok(state) = switch.table_state(id) {
-            let _ = t;
-            notes.insert(id, format!("{} hits, {} misses", state.hits, state.misses));
-        }
+    if let Some(path) = &arguments.svg {
+        weir_files::write(path, picture(&switch).as_bytes())?;
     }
-    let footer = footer(&switch);
-    let picture = graph::svg(&program, "ipv4_router.p4, after the demo", &notes, &footer);
-    weir_files::write(&arguments.svg, picture.as_bytes())?;
 
     let mut out = crate::output::stdout();
     if arguments.json {
@@ -76,7 +69,7 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         value["packets_in"] = arrivals.len().into();
         value["packets_out"] = sent.len().into();
         value["checksums_right"] = checked.into();
-        value["svg"] = arguments.svg.display().to_string().into();
+        value["svg"] = arguments.svg.as_ref().map(|path| path.display().to_string()).into();
         writeln!(out, "{value}")?;
         return Ok(0);
     }
@@ -109,8 +102,23 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         out,
         "\nport {CPU_PORT} is the control plane's: ARP, expired TTLs, packets for the router itself"
     )?;
-    writeln!(out, "a picture of the pipeline is in {}", arguments.svg.display())?;
+    match &arguments.svg {
+        Some(path) => writeln!(out, "a picture of the pipeline is in {}", path.display())?,
+        None => writeln!(out, "`weir demo --svg router.svg` saves a picture of the pipeline")?,
+    }
     Ok(0)
+}
+
+/// The pipeline with what each table did.
+fn picture(switch: &Switch) -> String {
+    let program = switch.program();
+    let mut notes = Notes::new();
+    for (id, _) in program.tables.iter() {
+        if let Ok(state) = switch.table_state(id) {
+            notes.insert(id, format!("{} hits, {} misses", state.hits, state.misses));
+        }
+    }
+    graph::svg(program, "ipv4_router.p4, after the demo", &notes, &footer(switch))
 }
 
 fn footer(switch: &Switch) -> Vec<String> {

@@ -36,6 +36,8 @@ mod cli;
 mod compile;
 mod ctl;
 mod demo;
+#[cfg(test)]
+mod documented;
 mod entry_files;
 mod exposition;
 mod extern_rows;
