@@ -7,16 +7,41 @@ use crate::errors;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::task::AbortHandle;
 use weir_client::Error;
 
+/// Whether futures may call back. It is closed when the interpreter ends: a thread that needs
+/// Python's lock after that ends the process.
+#[pyclass(frozen, module = "weir._weir")]
+pub struct Gate {
+    is_open: Arc<RwLock<bool>>,
+}
+
+#[pymethods]
+impl Gate {
+    #[new]
+    fn new() -> Self {
+        Gate {
+            is_open: Arc::new(RwLock::new(true)),
+        }
+    }
+
+    /// Waits for calls that are under way; there are none after that.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| *self.is_open.write().unwrap_or_else(PoisonError::into_inner) = false);
+    }
+}
+
 /// The threads of one client. They end with it, wherever it is dropped.
-pub struct Runtime(Option<tokio::runtime::Runtime>);
+pub struct Runtime {
+    threads: Option<tokio::runtime::Runtime>,
+    is_open: Arc<RwLock<bool>>,
+}
 
 impl Runtime {
     /// Starts the threads.
-    pub fn new() -> PyResult<Arc<Self>> {
+    pub fn new(gate: &Gate) -> PyResult<Arc<Self>> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         // One may wait for Python's lock while the other serves the connection.
         let runtime = builder
@@ -24,11 +49,14 @@ impl Runtime {
             .thread_name("weir-client")
             .enable_all()
             .build();
-        Ok(Arc::new(Runtime(Some(runtime?))))
+        Ok(Arc::new(Runtime {
+            threads: Some(runtime?),
+            is_open: Arc::clone(&gate.is_open),
+        }))
     }
 
     fn handle(&self) -> PyResult<&tokio::runtime::Handle> {
-        let runtime = self.0.as_ref().map(tokio::runtime::Runtime::handle);
+        let runtime = self.threads.as_ref().map(tokio::runtime::Runtime::handle);
         runtime.ok_or_else(|| PyRuntimeError::new_err("the client is closed"))
     }
 
@@ -43,14 +71,18 @@ impl Runtime {
         let handle = self.handle()?;
         let work = handle.spawn(future);
         let abort = work.abort_handle();
+        let gate = Arc::clone(&self.is_open);
         handle.spawn(async move {
             let done = match work.await {
                 Ok(done) => Ok(done),
                 Err(error) if error.is_cancelled() => return,
                 Err(error) => Err(errors::text_of(&*error.into_panic()).to_owned()),
             };
-            // `None`: the interpreter ends, and no one waits.
-            let _ = Python::try_attach(|py| call_back(py, &callback, done, convert));
+            let is_open = gate.read().unwrap_or_else(PoisonError::into_inner);
+            if *is_open {
+                // `None`: the interpreter ends, and no one waits.
+                let _ = Python::try_attach(|py| call_back(py, &callback, done, convert));
+            }
         });
         Ok(Task { abort })
     }
@@ -58,7 +90,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.threads.take() {
             // A callback may drop the client on one of these threads.
             runtime.shutdown_background();
         }

@@ -5,7 +5,7 @@ mod values;
 
 pub use events::Subscription;
 
-use crate::bridge::{Runtime, Task};
+use crate::bridge::{Gate, Runtime, Task};
 use crate::errors::invalid;
 use prost::Message;
 use pyo3::prelude::*;
@@ -34,10 +34,11 @@ fn seconds(time: f64, what: &str) -> PyResult<Duration> {
 
 /// Connects; the callback gets a [`Client`].
 #[pyfunction]
-#[pyo3(signature = (callback, protocol, address, *, device_id, role, election_id, client_id, program, observer,
+#[pyo3(signature = (gate, callback, protocol, address, *, device_id, role, election_id, client_id, program, observer,
     deadline, connect_timeout, reconnect, tls))]
 #[allow(clippy::too_many_arguments, reason = "Python names them all")]
 pub fn connect(
+    gate: &Gate,
     callback: Py<PyAny>,
     protocol: &str,
     address: &str,
@@ -76,7 +77,7 @@ pub fn connect(
         domain,
         identity,
     });
-    let runtime = Runtime::new()?;
+    let runtime = Runtime::new(gate)?;
     let own = Arc::clone(&runtime);
     runtime.start(callback, weir_client::Client::connect(options), move |py, inner| {
         Ok(Client { inner, runtime: own }.into_pyobject(py)?.into_any())

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _weir {
     #[pymodule_export]
-    use crate::bridge::Task;
+    use crate::bridge::{Gate, Task};
     #[pymodule_export]
     use crate::client::{Client, Subscription, connect};
     #[pymodule_export]

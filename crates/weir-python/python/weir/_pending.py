@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 from concurrent.futures import Future
 from typing import Any, Callable, TypeVar
 
 from . import _weir
 
 T = TypeVar("T")
+
+GATE = _weir.Gate()
+"""Closed when the interpreter ends: no call of the native part comes back after that."""
+atexit.register(GATE.close)
 
 Callback = Callable[[Any, Any], None]
 Start = Callable[[Callback], "_weir.Task"]

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Option
 
 from . import _weir
 from ._errors import UpdateError
-from ._pending import start
+from ._pending import GATE, start
 from ._program import Program
 from ._values import Entry, Lpm, Match, Number, Range, Ternary, Value, match, number, raised
 
@@ -282,6 +282,7 @@ def connected(
         texts = (tls.authorities, tls.domain, identity)
     return start(
         lambda done: _weir.connect(
+            GATE,
             done,
             protocol,
             address,

@@ -22,6 +22,7 @@ def load(name: str) -> Program:
     """Loads a saved program."""
 
 def connect(
+    gate: Gate,
     callback: _Callback,
     protocol: str,
     address: str,
@@ -38,6 +39,12 @@ def connect(
     tls: Optional[Tuple[bytes, Optional[str], Optional[Tuple[bytes, bytes]]]],
 ) -> Task:
     """Connects to a target; the callback gets a :class:`Client`."""
+
+class Gate:
+    """Whether calls may come back to Python."""
+
+    def close(self) -> None:
+        """Waits for those that are under way; there are none after that."""
 
 class Task:
     """A call that is under way."""
