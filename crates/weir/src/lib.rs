@@ -38,16 +38,13 @@ mod ctl;
 mod demo;
 #[cfg(test)]
 mod documented;
-mod entry_files;
 mod exposition;
 mod extern_rows;
-mod graph;
 mod input;
 mod int;
 mod lab;
 mod lanes;
 mod latency;
-mod lines;
 mod load;
 mod lua;
 mod output;
@@ -58,10 +55,11 @@ mod shell;
 mod stats;
 mod test;
 mod trace;
-mod why;
-mod xml;
 
 pub use weir_extern_api as extern_api;
+
+use weir_entries as entry_files;
+use weir_show::{graph, lines, xml};
 
 use mimalloc::MiMalloc;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use crate::cli::{Engine, FrontEnd, MessageFormat};
 use crate::output::Messages;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::Path;
 use std::sync::Arc;
 use weir_interp::Interpreter;
@@ -52,30 +52,9 @@ pub fn switch_of(program: &Arc<Program>, front_end: &FrontEnd) -> Result<Switch,
     Switch::with_engine(Arc::new(Interpreter::new(optimized(program))), config(front_end))
 }
 
-/// Does what the directives say; every one that cannot be done is named. Files of other tools are
-/// read, too ([`crate::entry_files`]).
+/// Executes what a file of entries says; formats of other tools are read, too ([`weir_entries`]).
 pub fn configure(switch: Switch, text: &str, name: &str) -> Result<Switch> {
-    let directives = crate::entry_files::directives(switch.program(), text).with_context(|| name.to_owned())?;
-    let (switch, failures) = match weir_stf::configure(switch, &directives.text) {
-        Ok(done) => done,
-        Err(errors) => {
-            let text = |e: &weir_stf::ParseError| match directives.place(e.line) {
-                None => format!("{name}:{e}"),
-                Some(place) => format!("{name}: {place}: expected {}, found {}", e.expected, e.found),
-            };
-            let list: Vec<String> = errors.iter().map(text).collect();
-            bail!("{}", list.join("\n"));
-        }
-    };
-    if failures.is_empty() {
-        return Ok(switch);
-    }
-    let text = |f: &weir_stf::Failure| match directives.place(f.line) {
-        None => format!("{name}:{f}"),
-        Some(place) => format!("{name}: {place}: expected {}, got {}", f.expected, f.got),
-    };
-    let list: Vec<String> = failures.iter().map(text).collect();
-    bail!("{}", list.join("\n"));
+    Ok(weir_entries::configure(switch, text, name)?)
 }
 
 /// A port number that the program's metadata cannot hold would be taken for another one.

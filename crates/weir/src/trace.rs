@@ -7,19 +7,8 @@ use crate::output::Messages;
 use crate::{load, packets};
 use anyhow::{Result, bail};
 use std::io::Write;
-use weir_interp::{RenderOptions, TraceTree};
-use weir_ir::Loc;
 
-/// A trace as text, with the source lines that are known.
-pub fn render(tree: &TraceTree, lines: &Lines, colors: bool) -> String {
-    let line = |loc: Loc| lines.get(tree.program(), loc);
-    let mut text = tree.render(RenderOptions { colors, source: true }, line);
-    text.push_str("why:\n");
-    for fact in crate::why::why(tree, &line) {
-        text.push_str(&format!("  {fact}\n"));
-    }
-    text
-}
+pub use weir_show::render;
 
 /// Shows what one packet meets.
 pub fn trace(arguments: &Trace, messages: &Messages) -> Result<u8> {

@@ -2,17 +2,24 @@
 //!
 //! A text that begins with `{` is a runtime file of the P4 tutorials ([`runtime_json`]); lines that
 //! begin with `table_add` or `table_set_default` are those of `simple_switch_CLI` ([`switch_cli`]).
-//! Everything else is what weir reads anyway, and is left as it is.
+//! Everything else is what weir reads anyway, and is left as it is. [`configure`] executes any of
+//! them on a switch.
+//!
+//! This crate opens no file: its caller has the text.
+#![forbid(unsafe_code)]
 
+mod error;
 mod runtime_json;
 mod switch_cli;
 
+pub use error::{EntriesError, Result};
 pub use runtime_json::RuntimeFile;
 
-use anyhow::{Result, ensure};
+use error::{Context, bail, ensure};
 use std::borrow::Cow;
 use std::fmt::Write;
 use weir_ir::{MatchKind, Program};
+use weir_switch::Switch;
 
 /// Directives, and where each line of them comes from.
 pub struct Directives<'a> {
@@ -42,6 +49,35 @@ pub fn directives<'a>(program: &Program, text: &'a str) -> Result<Directives<'a>
         text: switch_cli::directives(program, text)?,
         places: Vec::new(),
     })
+}
+
+/// Executes what a text of any of these formats says on a switch. `name` is that of the file, for
+/// errors.
+///
+/// # Errors
+/// A line is no directive, or cannot be executed; all of these are named. The switch is lost then.
+pub fn configure(switch: Switch, text: &str, name: &str) -> Result<Switch> {
+    let directives = directives(switch.program(), text).with_context(|| name)?;
+    let (switch, failures) = match weir_stf::configure(switch, &directives.text) {
+        Ok(done) => done,
+        Err(errors) => {
+            let text = |e: &weir_stf::ParseError| match directives.place(e.line) {
+                None => format!("{name}:{e}"),
+                Some(place) => format!("{name}: {place}: expected {}, found {}", e.expected, e.found),
+            };
+            let list: Vec<String> = errors.iter().map(text).collect();
+            bail!("{}", list.join("\n"));
+        }
+    };
+    if failures.is_empty() {
+        return Ok(switch);
+    }
+    let text = |f: &weir_stf::Failure| match directives.place(f.line) {
+        None => format!("{name}:{f}"),
+        Some(place) => format!("{name}: {place}: expected {}, got {}", f.expected, f.got),
+    };
+    let list: Vec<String> = failures.iter().map(text).collect();
+    bail!("{}", list.join("\n"));
 }
 
 /// What a file's names stand for: a program, or a target that runs it.
@@ -78,7 +114,7 @@ impl Shape {
             return Ok(key);
         }
         let known: Vec<&str> = self.keys.iter().map(|key| key.name.as_str()).collect();
-        anyhow::bail!(
+        bail!(
             "table `{}` has no key `{name}`: it has {}",
             self.name,
             if known.is_empty() {
@@ -177,9 +213,8 @@ fn action_text(name: &str, arguments: &[(String, String)]) -> Result<String> {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use weir_switch::Switch;
 
-    const PROGRAM: &str = include_str!("entry_files/test.p4");
+    const PROGRAM: &str = include_str!("test.p4");
 
     fn program() -> Arc<Program> {
         let options = weir_compiler::Options::default();
@@ -189,7 +224,7 @@ mod tests {
 
     /// Loads a file; all entries of all tables as texts.
     fn load(text: &str) -> Result<Switch> {
-        crate::load::configure(Switch::new(program())?, text, "file")
+        configure(Switch::new(program()).expect("it can be run"), text, "file")
     }
 
     fn error(text: &str) -> String {

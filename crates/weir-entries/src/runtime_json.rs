@@ -2,7 +2,7 @@
 //! sessions by the names of P4Info.
 
 use super::{Directives, Key, MAX_PRIORITY, Names, action_text, quoted};
-use anyhow::{Context, Result, bail, ensure};
+use crate::error::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;

@@ -356,10 +356,7 @@ mod tests {
     use super::*;
 
     fn router() -> Program {
-        let (_, text) = crate::bundled::PROGRAMS
-            .iter()
-            .find(|(n, _)| *n == "ipv4_router.p4")
-            .unwrap();
+        let text = include_str!("../../../p4/programs/ipv4_router/ipv4_router.p4");
         let compilation = weir_compiler::compile_source(
             "ipv4_router.p4",
             text,

@@ -2,7 +2,7 @@
 //! `table_set_default`. The rest of them have the same names here.
 
 use super::{MAX_PRIORITY, Names, action_text, quoted};
-use anyhow::{Context, Result, ensure};
+use crate::error::{Context, Result, ensure};
 use std::borrow::Cow;
 use std::fmt::Write;
 

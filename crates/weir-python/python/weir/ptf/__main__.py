@@ -1,0 +1,7 @@
+"""``python -m weir.ptf`` writes the folder for ``--platform-dir``."""
+
+import sys
+
+from . import platform_dir
+
+sys.stdout.write(platform_dir() + "\n")
