@@ -29,8 +29,8 @@ const LONGEST: usize = 16 * 1024;
 /// Ports for which there are frames beyond those of the command line: they can be added while the
 /// switch runs.
 const SPARE: usize = 4;
-/// Longest packet for which a switch in the place of bmv2 has room: p4-utils raises the MTU to 9,520
-/// bytes after it has started the switches.
+/// Longest packet for which a switch in the place of bmv2 has room: p4-utils raises the MTU to
+/// 9,520 bytes after it has started the switches.
 const JUMBO: usize = 10 * 1024;
 /// Frames that a batch keeps in reserve.
 const RESERVE: usize = 128;
