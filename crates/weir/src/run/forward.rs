@@ -101,8 +101,7 @@ impl Forwarder {
         outboxes: Vec<Option<Outbox>>,
         (routes, mut pressure): (Routes, Pressure),
         started: Instant,
-        sampling: Sampling,
-        recording: Option<Recording>,
+        (sampling, recording): (Sampling, Option<Recording>),
         upward: Upward,
     ) -> Self {
         pressure.change(&switch);

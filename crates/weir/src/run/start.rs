@@ -204,8 +204,7 @@ pub fn start(
             outboxes,
             (routes, pressure),
             started,
-            sampling.clone(),
-            recorders.clone().map(Recording::new),
+            (sampling.clone(), recorders.clone().map(Recording::new)),
             Upward {
                 cpu: Arc::clone(links.cpu),
                 keeps_digests: arguments.is_served(),
