@@ -60,8 +60,8 @@ impl Runtime {
         runtime.ok_or_else(|| PyRuntimeError::new_err("the client is closed"))
     }
 
-    /// Starts a future. `callback` is called with its value and `None`, or `None` and its exception;
-    /// not at all if it is cancelled.
+    /// Starts a future. `callback` is called with its value and `None`, or with `None` and its
+    /// exception; not at all if the future is cancelled.
     pub fn start<T, F, C>(self: &Arc<Self>, callback: Py<PyAny>, future: F, convert: C) -> PyResult<Task>
     where
         T: Send + 'static,
