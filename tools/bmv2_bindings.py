@@ -103,6 +103,7 @@ BmCrc16Config = struct(
     "BmCrc16Config", "polynomial", "initial_remainder", "final_xor_value", "is_data_reflected", "is_remainder_reflected"
 )
 BmCrc32Config = type("BmCrc32Config", (BmCrc16Config,), {})
+BmMtEntry = struct("BmMtEntry", "match_key", "entry_handle")
 MirroringSessionConfig = struct("MirroringSessionConfig", "port", "mgid")
 
 
@@ -126,6 +127,21 @@ def key(param):
     if param.range is not None:
         return f"{number(param.range.start)}->{number(param.range.end_)}"
     return str(int(param.valid.key))
+
+
+def dumped(kind, text):
+    """A part of a match key as the CLI shows it."""
+    param, words = BmMatchParam(type=getattr(BmMatchParamType, kind)), text.split()
+    if kind == "EXACT":
+        param.exact = BmMatchParamExact(bytes.fromhex(words[0]))
+    elif kind == "LPM":
+        prefix, length = words[0].split("/")
+        param.lpm = BmMatchParamLPM(bytes.fromhex(prefix), int(length))
+    elif kind == "TERNARY":
+        param.ternary = BmMatchParamTernary(bytes.fromhex(words[0]), bytes.fromhex(words[2]))
+    else:
+        param.range = BmMatchParamRange(bytes.fromhex(words[0]), bytes.fromhex(words[2]))
+    return param
 
 
 def ports(bits):
@@ -255,8 +271,12 @@ class Client:
         return int(self.found(r"handle (\d+)", *words)[1])
 
     def bm_mt_get_entries(self, _, table):
-        """Of a table with entries from elsewhere they stay unknown."""
-        return []
+        """Only what p4-utils reads: the key and the handle."""
+        entries = []
+        for text in self.run("table_dump", table).split("Dumping entry ")[1:]:
+            parts = re.findall(r"^\* .*: (EXACT|LPM|TERNARY|RANGE) +(.*)$", text, re.M)
+            entries.append(BmMtEntry([dumped(*part) for part in parts], int(text.split()[0], 16)))
+        return entries
 
     def bm_mt_get_num_entries(self, _, table):
         return int(self.run("table_num_entries", table))
