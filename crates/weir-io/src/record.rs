@@ -13,8 +13,8 @@ use std::time::Duration;
 /// The capture files of a port: `NAME_in.pcap` and `NAME_out.pcap`, as bmv2 names them, and
 /// `NAME.pcapng` with both directions and comments.
 ///
-/// [`Recorder::record`] records what a device sends. What it receives is for its user to record by
-/// [`Recorder::received`], when it is known what becomes of it.
+/// [`Recorder::record`] records what a device sends. The caller records received packets with
+/// [`Recorder::received`], once their fate is known.
 ///
 /// A failure to write ends the recording, not the device.
 #[derive(Clone)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import List, Optional
 
 import pytest
 from conftest import HERE, PROGRAMS, Target
@@ -80,18 +82,40 @@ def test_many_entries_are_loaded_and_synced(target: Target) -> None:
         assert macs.entries() == []
 
 
-def test_packets_counters_and_digests_come_back(target: Target) -> None:
-    with weir.connect(target(FEATURES, "p4runtime", "--cpu-port", "510")) as client:
+def test_packets_come_to_every_thread_that_waits(target: Target) -> None:
+    arguments = ["--cpu-port", "510", "-i", "3@gen:rate=100"]
+    with weir.connect(target(FEATURES, "p4runtime", *arguments)) as client:
         client.primary()
         packets = client.packets()
-        client.packet_out(FRAME, {"egress_port": 510})
-        packet = packets.next(10)
-        assert packet is None or packet.payload
-        assert client.counter("seen", 2)[0] >= 0
-        assert packets.pending() is None and packets.lost == 0
-        assert packets.next(0.01) is None
+        assert packets.next(0.01) is None and packets.lost == 0
+        client.table("rules").set_default("punt")
+        found: List[Optional[weir.ControllerPacket]] = []
+        threads = [threading.Thread(target=lambda: found.extend(packets.next(30) for _ in range(5))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 20
+        for packet in found:
+            assert packet is not None and packet.metadata == {"ingress_port": 3, "reason": 3}
+        assert client.counter("seen", 3)[0] >= 20
+        client.packet_out(FRAME, {"egress_port": 1})
         registers = client.table("last_length")
         assert len(registers.entries()) == 16
+
+
+def test_packets_come_to_every_task_that_waits(target: Target) -> None:
+    address = target(FEATURES, "p4runtime", "--cpu-port", "510", "-i", "3@gen:rate=100")
+
+    async def run() -> None:
+        async with await weir.aio.connect(address) as client:
+            await client.primary()
+            await client.table("rules").set_default("punt")
+            packets = client.packets()
+            found = await asyncio.gather(*(packets.next(30) for _ in range(8)))
+            assert all(packet is not None for packet in found)
+
+    asyncio.run(run())
 
 
 def test_a_program_is_loaded(target: Target, features: weir.Program, router: weir.Program) -> None:

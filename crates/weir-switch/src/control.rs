@@ -87,7 +87,7 @@ pub enum Write {
     CustomCrc(u32, Option<CrcParameters>),
     /// Sets a key of an extern instance, by its number; an empty one removes it.
     Key(ExternId, u64, KeyBytes),
-    /// Sets rate and capacity of a port's queues; `None`: they are those at first. A capacity of 0
+    /// Sets rate and capacity of a port's queues; `None` restores the initial ones. A capacity of 0
     /// counts as 1.
     Queue(u32, Option<QueueConfig>),
 }
@@ -406,7 +406,8 @@ impl Switch {
             }
             Back::Key(id, index, was) => self.take_back_key(id, index, was),
             Back::Queue(port, was) => {
-                self.queues.configure(port, was);
+                let now_ns = self.now_ns();
+                self.queues.configure(port, was, now_ns);
             }
             Back::Nothing => {}
         }
@@ -524,7 +525,8 @@ impl Switch {
                     capacity: config.capacity.map(|packets| packets.max(1)),
                     ..config
                 });
-                Ok(Back::Queue(port, self.queues.configure(port, config)))
+                let now_ns = self.now_ns();
+                Ok(Back::Queue(port, self.queues.configure(port, config, now_ns)))
             }
             _ => Ok(Back::Nothing),
         }

@@ -144,8 +144,8 @@ pub(crate) struct TrafficManager {
     limited: usize,
     /// Ports whose device does not take all that comes.
     held_back: usize,
-    /// The least that queues of any port hold.
-    least: usize,
+    /// The least capacity of all ports.
+    least_capacity: usize,
 }
 
 impl TrafficManager {
@@ -157,7 +157,7 @@ impl TrafficManager {
             total: 0,
             limited: 0,
             held_back: 0,
-            least: capacity,
+            least_capacity: capacity,
         }
     }
 
@@ -168,7 +168,7 @@ impl TrafficManager {
 
     /// Packets that every queue of any port holds.
     pub(crate) fn least_capacity(&self) -> usize {
-        self.least
+        self.least_capacity
     }
 
     fn port(&mut self, port: u32) -> &mut PortQueues {
@@ -187,25 +187,30 @@ impl TrafficManager {
 
     pub(crate) fn set_rate(&mut self, port: u32, rate: PortRate) {
         self.port(port).initial.1 = rate;
-        self.settle(port);
+        self.settle(port, None);
     }
 
-    /// Sets capacity and rate of a port to those that apply.
-    fn settle(&mut self, port: u32) {
+    /// Sets capacity and rate of a port to those that apply. At a new rate, the port is free at
+    /// `now_ns`: when it would be at the old one does not count.
+    fn settle(&mut self, port: u32, now_ns: Option<u64>) {
         let queues = self.port(port);
-        let (capacity, rate) = queues.initial;
-        queues.rate = queues.config.map_or(rate, |c| c.effective_rate());
+        let (capacity, initial) = queues.initial;
+        let rate = queues.config.map_or(initial, |c| c.effective_rate());
+        if let Some(now_ns) = now_ns.filter(|_| rate != queues.rate) {
+            queues.free_ns = queues.free_ns.min(now_ns);
+        }
+        queues.rate = rate;
         queues.capacity = queues.config.and_then(|c| c.capacity).map_or(capacity, |c| c as usize);
         self.limited = self.ports.values().filter(|p| p.rate != PortRate::default()).count();
         let capacities = self.ports.values().map(|p| p.capacity);
-        self.least = capacities.min().map_or(self.capacity, |least| least.min(self.capacity));
+        self.least_capacity = capacities.min().map_or(self.capacity, |least| least.min(self.capacity));
     }
 
     /// Sets what a control plane says of a port's queues; `None`: nothing any more. Gives what was
     /// set before.
-    pub(crate) fn configure(&mut self, port: u32, config: Option<QueueConfig>) -> Option<QueueConfig> {
+    pub(crate) fn configure(&mut self, port: u32, config: Option<QueueConfig>, now_ns: u64) -> Option<QueueConfig> {
         let was = std::mem::replace(&mut self.port(port).config, config);
-        self.settle(port);
+        self.settle(port, Some(now_ns));
         was
     }
 
@@ -214,7 +219,8 @@ impl TrafficManager {
         self.ports.iter().filter_map(|(port, p)| Some((*port, p.config?)))
     }
 
-    /// What applies to the queues of a port, whoever has set it.
+    /// The rate of a port, from the start or set by a control plane, and the capacity if a control
+    /// plane has set it.
     pub(crate) fn config(&self, port: u32) -> QueueConfig {
         let queues = self.ports.get(&port);
         let rate = queues.map_or(PortRate::default(), |p| p.rate);
@@ -223,11 +229,7 @@ impl TrafficManager {
             is_shaped: rate != PortRate::default(),
             capacity: None,
         };
-        let capacity = queues.map_or(self.capacity, |p| p.capacity);
-        QueueConfig {
-            capacity: u32::try_from(capacity).ok(),
-            ..queues.and_then(|p| p.config).unwrap_or(initial)
-        }
+        queues.and_then(|p| p.config).unwrap_or(initial)
     }
 
     /// Ports of which anything is known.
@@ -251,7 +253,7 @@ impl TrafficManager {
 
     pub(crate) fn set_capacity(&mut self, port: u32, capacity: usize) {
         self.port(port).initial.0 = capacity;
-        self.settle(port);
+        self.settle(port, None);
     }
 
     /// Queues that have ever held or refused a packet.
@@ -408,7 +410,8 @@ impl Switch {
         self.queues.set_capacity(port, packets);
     }
 
-    /// What applies to the queues of a port, from the start or set by [`Write::Queue`].
+    /// The rate of a port, from the start or set by [`Write::Queue`](crate::Write::Queue), and the
+    /// capacity if that has set it.
     #[must_use]
     pub fn queue_config(&self, port: u32) -> QueueConfig {
         self.queues.config(port)
@@ -417,6 +420,12 @@ impl Switch {
     /// What control planes have set of queues, by port.
     pub fn queue_configs(&self) -> impl Iterator<Item = (u32, QueueConfig)> {
         self.queues.configured()
+    }
+
+    /// Packets for which each queue of a port has room.
+    #[must_use]
+    pub fn queue_capacity(&self, port: u32) -> usize {
+        self.queues.capacity(port)
     }
 
     /// Ports with queues that were used or set.

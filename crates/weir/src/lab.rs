@@ -9,6 +9,7 @@
 mod commands;
 #[cfg(target_os = "linux")]
 mod input;
+#[cfg(target_os = "linux")]
 mod inside;
 #[cfg(target_os = "linux")]
 mod json;

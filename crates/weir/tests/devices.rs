@@ -342,6 +342,10 @@ fn ports_are_added_and_removed_while_the_switch_runs() {
         echo "removed: [$(cli 'port_remove 3')]" >&2
         echo "ports: $(echo show_ports | ./simple_switch_CLI | grep -c va)" >&2
         echo "back: [$(cli 'port_add va 3')]" >&2
+        echo "wide: $(cli 'port_add vb 600')" >&2
+        printf 'port_remove 3\nport_add va 3\n%.0s' $(seq 20) | ./simple_switch_CLI | grep -c Error | sed 's/^/errors: /' >&2
+        ip link del va; sleep 0.5; echo "gone: [$(cli 'port_remove 3')]" >&2
+        ip link add va type veth peer name vb; sleep 1; echo "other: [$(cli 'port_add va 4')]" >&2
         kill $switch; wait $switch; echo "end: $?" >&2
     "#;
     let mut command = in_namespace(&format!(
@@ -362,6 +366,10 @@ fn ports_are_added_and_removed_while_the_switch_runs() {
         "removed: []",
         "ports: 0",
         "back: []",
+        "wide: Error: ",
+        "errors: 0",
+        "gone: []",
+        "other: []",
         "end: 0",
     ];
     let lines: Vec<&str> = said.lines().collect();

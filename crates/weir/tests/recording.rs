@@ -137,6 +137,42 @@ fn a_packet_that_is_dropped_behind_a_queue_is_recorded_with_the_reason() {
 }
 
 #[test]
+fn traced_packets_have_their_reasons_too() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &["--trace", "1"]);
+    let received = records(&folder.path().join("rec/port1.pcapng"));
+    let comments: Vec<&str> = received.iter().map(|(.., comment)| comment.as_str()).collect();
+    assert!(comments[1].starts_with("dropped: ingress-drop"), "{comments:?}");
+    assert!(comments[2].starts_with("dropped: egress-drop"), "{comments:?}");
+}
+
+#[test]
+fn no_capture_that_is_in_use_is_recorded_over() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), &[]);
+    let before = std::fs::read(folder.path().join("rec/port1_in.pcap")).unwrap();
+    for ports in [
+        ["1@pcap:rec/port1_in.pcap", "2@null"],
+        ["1@null", "2@pcap:,rec/port2_out.pcap"],
+        // Both would be recorded as port2.
+        ["1@tap:port2", "2@null"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["run", "p.p4", "-i", ports[0], "-i", ports[1], "--pcap", "rec"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{ports:?}: {error}");
+        assert!(
+            error.contains("written over") || error.contains("both be recorded as port2"),
+            "{error}"
+        );
+    }
+    assert_eq!(std::fs::read(folder.path().join("rec/port1_in.pcap")).unwrap(), before);
+}
+
+#[test]
 fn a_port_that_records_receives_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["--json"]);

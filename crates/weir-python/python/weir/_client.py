@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import TimeoutError as Timeout
 from typing import Any, Dict, Generic, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
@@ -139,20 +140,24 @@ class Subscription(Generic[T]):
 
     def next(self, timeout: Optional[float] = None) -> Optional[T]:
         """The next event; ``None`` after so many seconds, or when the client is closed."""
-        found = self._events.take()
-        if found is not None:
-            return found
-        future = self._events.wait()
-        try:
-            future.result(timeout)
-        except TimeoutError:
-            future.cancel()
-        except Timeout:
-            future.cancel()
-        except BaseException:
-            future.cancel()
-            raise
-        return self._events.take()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            found = self._events.take()
+            if found is not None:
+                return found
+            future = self._events.wait()
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                is_open = future.result(left)
+            except (TimeoutError, Timeout):
+                future.cancel()
+                return self._events.take()
+            except BaseException:
+                future.cancel()
+                raise
+            if not is_open:
+                return self._events.take()
+            # Another thread may take the event first: then this call waits for the next one.
 
     def __iter__(self) -> Iterator[T]:
         while True:

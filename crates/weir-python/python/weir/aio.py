@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any, AsyncIterator, Dict, Generic, Iterable, List, Mapping, Optional, Tuple, TypeVar
 
 from ._pending import awaited
@@ -140,14 +141,19 @@ class Subscription(Generic[T]):
     async def next(self, timeout: Optional[float] = None) -> Optional[T]:
         """The next event; ``None`` after so many seconds, or when the client is closed. A call that is
         cancelled loses no event."""
-        found = self._events.take()
-        if found is not None:
-            return found
-        try:
-            await asyncio.wait_for(awaited(self._events.wait()), timeout)
-        except asyncio.TimeoutError:
-            pass
-        return self._events.take()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            found = self._events.take()
+            if found is not None:
+                return found
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                is_open = await asyncio.wait_for(awaited(self._events.wait()), left)
+            except asyncio.TimeoutError:
+                return self._events.take()
+            if not is_open:
+                return self._events.take()
+            # Another task may take the event first: then this call waits for the next one.
 
     async def __aiter__(self) -> AsyncIterator[T]:
         while True:

@@ -1,6 +1,7 @@
 //! Applies the changes of a batch to a replica of the switch, in one transaction.
 
 use super::change::{Before, Change, Direct, NewState, Place};
+use super::port_queues;
 use super::refusal::Refusal;
 use crate::dataplane::{Items, check_port};
 use weir_ir::{ExternId, KeyMatch, TableId, ValueSetId};
@@ -120,6 +121,7 @@ fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), 
         Change::Key(before, instance, index, key) => set_key(t, before, instance, index, key)?,
         Change::Queues(port, config) => {
             check_port(t.switch(), port)?;
+            let config = config.map(|config| port_queues::normalised(t.switch(), port, config));
             t.write(Write::Queue(port, config))?;
         }
         // Digests are the server's: it has checked them before the batch.

@@ -11,7 +11,7 @@ use weir_proto::p4::v1::update::Type;
 use weir_proto::port_queues::{self, EXTERN_TYPE, MESSAGE, TYPE_URL};
 use weir_proto::prost_types::Any;
 use weir_proto::weir::v1::PortQueues;
-use weir_switch::{PortRate, QueueConfig};
+use weir_switch::{PortRate, QueueConfig, Switch};
 
 /// The most fields of a `PortQueues`.
 const MAX_FIELDS: usize = 8;
@@ -83,14 +83,29 @@ fn config(given: &PortQueues) -> Result<QueueConfig, Refusal> {
     })
 }
 
-/// What a read returns of a port's queues; `None`: its number has no id.
+/// The configuration as it is stored. A capacity that is the initial one stays unset, so that a
+/// client that changes only a rate does not set it.
 #[must_use]
-pub fn encode(port: u32, config: &QueueConfig) -> Option<pb::ExternEntry> {
-    let rate = config.effective_rate();
+pub fn normalised(switch: &Switch, port: u32, config: QueueConfig) -> QueueConfig {
+    let is_unset = switch.queue_config(port).capacity.is_none();
+    let initial = u32::try_from(switch.queue_capacity(port)).ok();
+    match is_unset && config.capacity == initial {
+        true => QueueConfig {
+            capacity: None,
+            ..config
+        },
+        false => config,
+    }
+}
+
+/// The entry of a port's queues in a Read; `None`: its number has no id.
+#[must_use]
+pub fn encode(switch: &Switch, port: u32) -> Option<pb::ExternEntry> {
+    let rate = switch.queue_config(port).effective_rate();
     let queues = PortQueues {
         bits_per_second: rate.bits_per_second.unwrap_or(0),
         packets_per_second: rate.packets_per_second.unwrap_or(0),
-        capacity: config.capacity.unwrap_or(0),
+        capacity: u32::try_from(switch.queue_capacity(port)).unwrap_or(u32::MAX),
     };
     Some(pb::ExternEntry {
         extern_type_id: EXTERN_TYPE,

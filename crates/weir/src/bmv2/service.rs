@@ -144,7 +144,9 @@ async fn answer(service: &Service, port: u16, request: Request) -> Reply {
     if let Request::Execute { line, .. } = &request
         && let Some(change) = runtime::port_change(line)
     {
-        return change_ports(device, change).await;
+        return change_ports(device, change)
+            .await
+            .unwrap_or_else(|error| Reply::Error(crate::cli::causes(&error)));
     }
     let outcome = match request {
         Request::Names => device.command(|switch| Names::of(switch)).await.map(Reply::Names),
@@ -162,19 +164,23 @@ async fn answer(service: &Service, port: u16, request: Request) -> Reply {
     outcome.unwrap_or_else(|refusal| Reply::Error(refusal.message.into_owned()))
 }
 
-async fn change_ports(device: &Device, change: anyhow::Result<PortChange>) -> Reply {
-    let outcome = match change {
-        Err(error) => return Reply::Error(crate::cli::causes(&error)),
-        Ok(PortChange::Add { port, device: name }) => device.add_port(port, &super::server::device(&name)).await,
-        Ok(PortChange::Remove(port)) => device.remove_port(port).await,
+async fn change_ports(device: &Device, change: anyhow::Result<PortChange>) -> anyhow::Result<Reply> {
+    let outcome = match change? {
+        PortChange::Add { port, device: name } => {
+            if let Ok(program) = device.program() {
+                crate::load::check_port(&program, port)?;
+            }
+            device.add_port(port, &super::server::device(&name)).await
+        }
+        PortChange::Remove(port) => device.remove_port(port).await,
     };
-    match outcome {
+    Ok(match outcome {
         Ok(()) => Reply::Output {
             text: String::new(),
             next: None,
         },
         Err(refusal) => Reply::Error(refusal.message.into_owned()),
-    }
+    })
 }
 
 fn info(service: &Service, port: u16) -> Result<Info, weir_server::Refusal> {

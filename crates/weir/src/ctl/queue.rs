@@ -40,7 +40,7 @@ pub enum What {
         #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
         depth: Option<u32>,
     },
-    /// Give a port the rate and the depth that the switch was started with
+    /// Give a port the rate and the depth that the switch was started with (BF Runtime: no limit)
     Reset {
         /// The port
         port: u32,

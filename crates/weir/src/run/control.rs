@@ -12,6 +12,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use weir_switch::Switch;
@@ -46,8 +47,8 @@ pub enum Order {
     Trace(bool),
     /// Own another port.
     AddPort(Box<NewPort>),
-    /// Close the device of a port.
-    RemovePort(u32),
+    /// Close the device of a port, and say so.
+    RemovePort(u32, SyncSender<()>),
     /// Deal with what has been received, send a report and end, together with all workers.
     Stop,
     /// Fail as somebody has failed who had the switch while the worker slept.

@@ -73,6 +73,11 @@ impl End {
         self.messages.line(format!("port {}: {error}{returns}", self.port));
     }
 
+    /// Whether the port was removed.
+    pub fn is_removed(&self) -> bool {
+        self.is_removed
+    }
+
     /// Closes the device for good. What waits for it is counted as not taken.
     pub fn remove(&mut self) {
         if self.is_removed {
@@ -176,12 +181,41 @@ impl End {
         EndReport {
             port: self.port,
             device: match self.is_removed {
-                true => "removed".to_owned(),
+                true => REMOVED.to_owned(),
                 false => self.device.description(),
             },
             counters: self.before.plus(&self.device.counters()),
             refused: self.refused,
             failure: self.failure.clone(),
+        }
+    }
+}
+
+/// The device of a port that was removed, in reports.
+const REMOVED: &str = "removed";
+
+/// What the devices of a port have done that was removed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Removed {
+    counters: Counters,
+    refused: u64,
+}
+
+impl Removed {
+    /// Adds one more device.
+    pub fn add(&mut self, report: &EndReport) {
+        self.counters = self.counters.plus(&report.counters);
+        self.refused += report.refused;
+    }
+
+    /// As the report of a device.
+    pub fn report(&self, port: u32) -> EndReport {
+        EndReport {
+            port,
+            device: REMOVED.to_owned(),
+            counters: self.counters,
+            refused: self.refused,
+            failure: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker does with frames: through the switch, and to the ports that they are for.
 
 use super::control::HeldSwitch;
-use super::end::{End, Lost};
+use super::end::{End, Lost, Removed};
 use super::live::CpuPort;
 use super::plan::{Route, Routes};
 use super::plug::NewPort;
@@ -83,6 +83,8 @@ pub struct Forwarder {
     /// Packets for ports that no device is connected to.
     unconnected: BTreeMap<u32, u64>,
     lost: Lost,
+    /// What the devices of ports have done that were removed, and whose places others have.
+    removed: BTreeMap<u32, Removed>,
     /// Where packets for the control plane go.
     cpu: Arc<CpuPort>,
     /// A control plane takes digest messages; else they are counted and forgotten.
@@ -120,6 +122,7 @@ impl Forwarder {
             digests: 0,
             unconnected: BTreeMap::new(),
             lost: Lost::default(),
+            removed: BTreeMap::new(),
             cpu: upward.cpu,
             keeps_digests: upward.keeps_digests,
             number: 0,
@@ -144,9 +147,23 @@ impl Forwarder {
     /// Owns another port from now on.
     pub fn add_port(&mut self, NewPort { end, recorder }: NewPort) {
         let port = end.port;
-        self.routes.set(port, Route::Own(self.ends.len()));
-        self.pressure.add_own();
-        self.ends.push(end);
+        // The slot of a port that was removed, if there is one.
+        let slot = self.ends.iter().position(End::is_removed);
+        let slot = slot.unwrap_or(self.ends.len());
+        self.routes.set(port, Route::Own(slot));
+        match self.ends.get_mut(slot) {
+            Some(removed) => {
+                let old = std::mem::replace(removed, end).report();
+                self.removed.entry(old.port).or_default().add(&old);
+            }
+            None => {
+                self.pressure.add_own();
+                self.ends.push(end);
+            }
+        }
+        // So that control planes see its queues.
+        let capacity = self.switch.queue_capacity(port);
+        self.switch.set_queue_capacity(port, capacity);
         if let Some((recording, recorder)) = self.recording.as_mut().zip(recorder) {
             recording.add(port, recorder);
         }
@@ -280,7 +297,7 @@ impl Forwarder {
         self.seen += 1;
         match &self.recording {
             None => self.take_once(port, frame.data),
-            Some(_) if self.switch.leaves_at_once() && self.switch.compiled().is_some() => {
+            Some(_) if self.counters_tell(port) => {
                 let before = recording::drops(&self.switch);
                 self.take_once(port, frame.data);
                 let note = recording::note_since(&before, &self.switch);
@@ -291,6 +308,13 @@ impl Forwarder {
             Some(_) => self.take_watched(port, frame),
         }
         self.take_digests();
+    }
+
+    /// Whether the counters of drops, before and after the next packet, tell what becomes of it: it
+    /// leaves at once, and runs as machine code or is traced. Otherwise a watcher tells more.
+    fn counters_tell(&self, port: u32) -> bool {
+        let is_traced = self.sampling.includes(self.seen, port);
+        self.switch.leaves_at_once() && (is_traced || self.switch.compiled().is_some())
     }
 
     fn take_once(&mut self, port: u32, data: &[u8]) {
@@ -505,7 +529,10 @@ impl Forwarder {
         Report {
             workers: vec![(worker, counts.total().rx.packets)],
             counts,
-            ends: self.ends.iter().map(End::report).collect(),
+            ends: {
+                let removed = self.removed.iter().map(|(port, removed)| removed.report(*port));
+                self.ends.iter().map(End::report).chain(removed).collect()
+            },
             digests: self.digests,
             unconnected: self.unconnected.clone(),
         }

@@ -3,13 +3,18 @@
 use super::control::{Control, Order};
 use super::end::End;
 use super::interfaces::Interfaces;
+use super::recording::Recorders;
 use super::reopen::{Reopener, Reopening};
-use super::start;
 use crate::cli::Run;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
 use std::sync::Arc;
-use weir_io::{DeviceSpec, Pool, PortSpec, PortsOptions, Recorder};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+use weir_io::{Device, DeviceSpec, Pool, PortSpec, PortsOptions, Recorder};
+
+/// How long the worker may take to close a device.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A port that a worker gets while it runs.
 pub struct NewPort {
@@ -20,7 +25,6 @@ pub struct NewPort {
 }
 
 /// What devices are opened with.
-#[derive(Clone)]
 pub struct Plugger {
     /// Frames of all ports.
     pub pool: Pool,
@@ -28,6 +32,8 @@ pub struct Plugger {
     pub options: PortsOptions,
     /// The interfaces of all ports.
     pub interfaces: Arc<Interfaces>,
+    /// What records ports.
+    pub recorders: Option<Recorders>,
 }
 
 impl Plugger {
@@ -54,19 +60,15 @@ impl Plugger {
         let Some(name) = device.interface().map(str::to_owned) else {
             bail!("`{device}` is no interface: while the switch runs, only interfaces are added");
         };
+        let spec = PortSpec { port, device };
         let taken = |other: u32| anyhow::anyhow!("`{name}` is the interface of port {other}");
         self.interfaces.claim(port, &name).map_err(taken)?;
-        let opened = weir_io::reopen(&device, &self.pool, &self.options);
-        let mut opened = opened
-            .with_context(|| format!("port {port}"))
-            .inspect_err(|_| self.interfaces.release(port))?;
-        // A TAP exists only now.
-        self.interfaces.claim(port, &name).map_err(taken)?;
-        let spec = PortSpec { port, device };
-        let recorder = start::recorder(arguments, &spec, messages)?;
-        if let Some(recorder) = &recorder {
-            opened = recorder.record(opened);
-        }
+        let opened = self.open(&spec, known, messages).and_then(|opened| {
+            // A TAP exists only now.
+            self.interfaces.claim(port, &name).map_err(taken)?;
+            Ok(opened)
+        });
+        let (opened, recorder) = opened.inspect_err(|_| self.interfaces.release(port))?;
         messages.line(format!("port {port}: {}", opened.description()));
         let reopening = Reopening::new(Reopener {
             port,
@@ -82,10 +84,27 @@ impl Plugger {
         Ok(spec)
     }
 
-    /// Has the worker close the device of a port.
+    /// The device of a port, and its recorder.
+    fn open(
+        &self,
+        spec: &PortSpec,
+        known: &[PortSpec],
+        messages: &Messages,
+    ) -> Result<(Box<dyn Device>, Option<Recorder>)> {
+        let recorders = self.recorders.as_ref();
+        let recorder = recorders.map(|r| r.of_new_port(spec, known, messages)).transpose()?;
+        let opened = weir_io::reopen(&spec.device, &self.pool, &self.options);
+        let opened = opened.with_context(|| format!("port {}", spec.port))?;
+        Ok(match &recorder {
+            Some(recorder) => (recorder.record(opened), Some(recorder.clone())),
+            None => (opened, None),
+        })
+    }
+
+    /// Has the worker close the device of a port, and waits for that.
     ///
     /// # Errors
-    /// There are several workers, or there is no such port.
+    /// There are several workers, there is no such port, or the worker does not answer.
     pub fn remove(&self, port: u32, known: &[PortSpec], control: &Control, messages: &Messages) -> Result<()> {
         if control.workers() > 1 {
             bail!("ports are added and removed while one worker forwards, not several (--workers)");
@@ -93,7 +112,11 @@ impl Plugger {
         if known.iter().all(|spec| spec.port != port) {
             bail!("there is no port {port}");
         }
-        control.tell(0, Order::RemovePort(port));
+        let (done, is_done) = sync_channel(1);
+        control.tell(0, Order::RemovePort(port, done));
+        is_done
+            .recv_timeout(PATIENCE)
+            .with_context(|| format!("port {port} is not closed yet: the switch is busy or ends"))?;
         self.interfaces.release(port);
         messages.line(format!("port {port} is removed"));
         Ok(())

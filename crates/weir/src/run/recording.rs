@@ -6,16 +6,126 @@
 //! from where it came in: one that is dropped behind a queue is recorded a second time, with the
 //! reason. A drop of a packet that waited for an extern is counted, and not recorded.
 
+use crate::cli::Run;
+use crate::output::Messages;
 use crate::stats;
+use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_interp::{Event, PacketTag, Tracer};
-use weir_io::{Frame, Recorder};
+use weir_io::{Frame, IoError, PortSpec, Recorder};
 use weir_ir::{Loc, Program, VarId};
 use weir_switch::{DropCount, Switch};
 
-/// Packets that a [`Watcher`] knows at most. Of older ones it does not know where they came in.
-const MOST: usize = 16_384;
+/// The most packets of which a [`Watcher`] knows where they came in. Older ones are forgotten.
+const MAX_ORIGINS: usize = 16_384;
+
+/// Endings of the files of a recording.
+const FILES: [&str; 3] = [".pcapng", "_in.pcap", "_out.pcap"];
+
+/// The name of a port's recordings: that of its interface, if it has one.
+fn name_of(spec: &PortSpec) -> String {
+    let interface = spec.device.interface().map(str::to_owned);
+    interface.unwrap_or_else(|| format!("port{}", spec.port))
+}
+
+/// Ports with the names of their recordings, that of the control plane among them.
+fn names(arguments: &Run, specs: &[PortSpec]) -> Vec<(u32, String)> {
+    let ports = specs.iter().map(|spec| (spec.port, name_of(spec)));
+    ports
+        .chain(arguments.cpu_port.map(|port| (port, "cpu".to_owned())))
+        .collect()
+}
+
+/// The files that a run records, if any.
+///
+/// # Errors
+/// Two ports would be recorded in the same files.
+pub fn files(arguments: &Run, specs: &[PortSpec]) -> Result<Vec<PathBuf>> {
+    let Some(directory) = &arguments.pcap else {
+        return Ok(Vec::new());
+    };
+    let names = names(arguments, specs);
+    for (place, (port, name)) in names.iter().enumerate() {
+        if let Some((other, _)) = names[..place].iter().find(|(_, other)| other == name) {
+            bail!("ports {other} and {port} would both be recorded as {name}: rename the interface");
+        }
+    }
+    let files = names
+        .iter()
+        .flat_map(|(_, name)| FILES.map(|file| directory.join(format!("{name}{file}"))));
+    Ok(files.collect())
+}
+
+/// What records ports, by the names of their files.
+pub struct Recorders {
+    directory: PathBuf,
+    /// Those of the ports at the start, by port.
+    ports: Vec<(u32, Recorder)>,
+    /// All that there were, by name: a port that is added again continues its recording.
+    known: Mutex<HashMap<String, Recorder>>,
+}
+
+impl Recorders {
+    /// The recorders of all ports, with `--pcap`.
+    ///
+    /// # Errors
+    /// The files cannot be created.
+    pub fn create(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Option<Self>> {
+        let Some(directory) = &arguments.pcap else {
+            return Ok(None);
+        };
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        let (mut ports, mut known) = (Vec::new(), HashMap::new());
+        for (port, name) in names(arguments, specs) {
+            let recorder = create(directory, port, &name, messages)?;
+            ports.push((port, recorder.clone()));
+            known.insert(name, recorder);
+        }
+        Ok(Some(Recorders {
+            directory: directory.clone(),
+            ports,
+            known: Mutex::new(known),
+        }))
+    }
+
+    /// The recorder of a port that there was at the start.
+    pub fn of(&self, port: u32) -> Option<Recorder> {
+        let found = self.ports.iter().find(|(number, _)| *number == port);
+        found.map(|(_, recorder)| recorder.clone())
+    }
+
+    /// What a worker records.
+    pub fn recording(&self) -> Recording {
+        Recording::new(self.ports.clone())
+    }
+
+    /// The recorder of a port that is added beside others.
+    ///
+    /// # Errors
+    /// The files cannot be created, or another port is recorded in them.
+    pub fn of_new_port(&self, spec: &PortSpec, others: &[PortSpec], messages: &Messages) -> Result<Recorder> {
+        let name = name_of(spec);
+        if name == "cpu" || others.iter().any(|other| name_of(other) == name) {
+            bail!("another port is recorded as {name}: rename the interface");
+        }
+        let mut known = self.known.lock();
+        if let Some(recorder) = known.get(&name) {
+            return Ok(recorder.clone());
+        }
+        let recorder = create(&self.directory, spec.port, &name, messages)?;
+        known.insert(name, recorder.clone());
+        Ok(recorder)
+    }
+}
+
+fn create(directory: &Path, port: u32, name: &str, messages: &Messages) -> Result<Recorder, IoError> {
+    let messages = messages.clone();
+    let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
+    Recorder::create(directory, name, Box::new(ended))
+}
 
 /// The recorders of all ports, and what one worker knows of packets.
 pub struct Recording {
@@ -78,24 +188,24 @@ impl Recording {
     /// Records a packet that the watcher has followed up to here, and others that were dropped
     /// meanwhile.
     pub fn watched(&mut self, port: u32, frame: Frame<'_>, program: &Program) {
-        let this = self.watcher.last.clone();
+        let packet = self.watcher.last.clone();
         let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watcher.dropped)
             .into_iter()
-            .partition(|drop| is_same(drop.packet.as_ref(), this.as_ref()));
+            .partition(|drop| is_same(drop.packet.as_ref(), packet.as_ref()));
         let own: Vec<String> = own.iter().map(|drop| drop.text(program)).collect();
         self.received(port, frame, &note(&own));
-        self.late(&others, program);
+        self.record_late_drops(&others, program);
     }
 
     /// Records packets that were dropped behind a queue.
     pub fn left_queues(&mut self, program: &Program) {
         if !self.watcher.dropped.is_empty() {
             let dropped = std::mem::take(&mut self.watcher.dropped);
-            self.late(&dropped, program);
+            self.record_late_drops(&dropped, program);
         }
     }
 
-    fn late(&self, dropped: &[Dropped], program: &Program) {
+    fn record_late_drops(&self, dropped: &[Dropped], program: &Program) {
         for drop in dropped {
             let Some(packet) = &drop.packet else { continue };
             let frame = Frame {
@@ -226,7 +336,7 @@ impl Tracer for Watcher {
             self.origins.insert(self.number, origin);
             self.order.push_back(self.number);
         }
-        if self.order.len() > MOST
+        if self.order.len() > MAX_ORIGINS
             && let Some(oldest) = self.order.pop_front()
         {
             self.origins.remove(&oldest);
@@ -279,13 +389,13 @@ mod tests {
         watcher.event(&fate("a"), Loc::default());
         watcher.expect(1, &[]);
         let first = watcher.begin_packet(PacketTag::NONE, "received");
-        for _ in 0..MOST {
+        for _ in 0..MAX_ORIGINS {
             watcher.expect(1, &[]);
             watcher.begin_packet(PacketTag::NONE, "received");
         }
         watcher.resume_packet(first);
         watcher.event(&fate("b"), Loc::default());
         assert!(watcher.dropped.iter().all(|d| d.packet.is_none()));
-        assert_eq!((watcher.origins.len(), watcher.order.len()), (MOST, MOST));
+        assert_eq!((watcher.origins.len(), watcher.order.len()), (MAX_ORIGINS, MAX_ORIGINS));
     }
 }

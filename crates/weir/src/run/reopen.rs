@@ -5,8 +5,8 @@
 use super::interfaces::Interfaces;
 use crate::output::Messages;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use weir_io::{Device, DeviceSpec, IoError, Pool, PortsOptions, Recorder};
 
@@ -61,14 +61,20 @@ impl Reopener {
 
     /// Tries until the device is open, and reports each new reason why it is not. The thread ends
     /// with the process otherwise.
-    fn run(&self, sender: &SyncSender<Box<dyn Device>>) {
+    fn run(&self, sender: &SyncSender<Box<dyn Device>>, waiting: &Weak<()>) {
         let mut reported = None;
         loop {
             std::thread::sleep(INTERVAL);
+            if waiting.upgrade().is_none() {
+                // The port was removed.
+                return;
+            }
             match self.try_open() {
                 Ok(device) => {
-                    // Where the worker has ended, the device is closed again.
-                    let _ = sender.send(device);
+                    // If the worker has ended or the port was removed, the device is closed again.
+                    if sender.send(device).is_err() {
+                        self.interfaces.release(self.port);
+                    }
                     return;
                 }
                 Err(reason) => {
@@ -87,6 +93,8 @@ pub struct Reopening {
     reopener: Reopener,
     /// Where the device comes from; `None`: it has not gone.
     waiting: Option<Receiver<Box<dyn Device>>>,
+    /// Attempts end with this.
+    alive: Arc<()>,
 }
 
 impl Reopening {
@@ -95,6 +103,7 @@ impl Reopening {
         Reopening {
             reopener,
             waiting: None,
+            alive: Arc::default(),
         }
     }
 
@@ -104,9 +113,9 @@ impl Reopening {
     /// There is no thread: it is not opened again.
     pub fn start(&mut self) -> io::Result<()> {
         let (sender, receiver) = sync_channel(1);
-        let reopener = self.reopener.clone();
+        let (reopener, alive) = (self.reopener.clone(), Arc::downgrade(&self.alive));
         let thread = std::thread::Builder::new().name("reopen".to_string());
-        thread.spawn(move || reopener.run(&sender))?;
+        thread.spawn(move || reopener.run(&sender, &alive))?;
         self.waiting = Some(receiver);
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::lines::Lines;
 use crate::load;
 use crate::output::Messages;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_io::{DeviceSpec, PortSpec};
 use weir_server::StateFile;
@@ -33,13 +33,12 @@ pub fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
         }
         specs.push(spec);
     }
-    distinct_files(&specs)?;
     Ok(specs)
 }
 
 /// A capture that is written must be no capture that is read or written otherwise: opening it for
 /// writing empties it.
-fn distinct_files(specs: &[PortSpec]) -> Result<()> {
+fn distinct_files(specs: &[PortSpec], recorded: &[PathBuf]) -> Result<()> {
     let real = |path: &Path| {
         path.canonicalize()
             .unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
@@ -48,7 +47,7 @@ fn distinct_files(specs: &[PortSpec]) -> Result<()> {
             })
     };
     let mut read = Vec::new();
-    let mut written = Vec::new();
+    let mut written: Vec<PathBuf> = recorded.iter().map(|path| real(path)).collect();
     for spec in specs {
         match &spec.device {
             DeviceSpec::Pcap { input, output } => {
@@ -117,6 +116,7 @@ pub fn rate_of(text: &str) -> Option<PortRate> {
 
 /// What cannot be asked together.
 pub fn check(arguments: &Run, specs: &[PortSpec]) -> Result<()> {
+    distinct_files(specs, &super::recording::files(arguments, specs)?)?;
     if arguments.is_traced() && arguments.workers > 1 {
         bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
     }

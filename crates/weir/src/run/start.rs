@@ -8,7 +8,7 @@ use super::live::CpuPort;
 use super::plan::Plan;
 use super::plug::Plugger;
 use super::pressure::{Gauge, Gauges, Pressure};
-use super::recording::Recording;
+use super::recording::Recorders;
 use super::reopen::{Reopener, Reopening};
 use super::ring::{self, Doorbell, RING, Sleeper};
 use super::setup;
@@ -17,11 +17,10 @@ use crate::cli::Run;
 use crate::lines::Lines;
 use crate::output::Messages;
 use anyhow::{Context, Result};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
-use weir_io::{IoError, Pool, PortSpec, Ports, PortsOptions, Recorder};
+use weir_io::{Pool, PortSpec, Ports, PortsOptions};
 use weir_switch::VECTOR;
 
 /// Longest packet where no device says less, in bytes: what a switch takes.
@@ -38,8 +37,8 @@ const RESERVE: usize = 128;
 /// The devices of all ports.
 pub struct Opened {
     ports: Ports,
-    /// What records each port, that of the control plane among them; `None`: nothing does.
-    recorders: Option<Vec<(u32, Recorder)>>,
+    /// What records ports, that of the control plane among them; `None`: nothing does.
+    recorders: Option<Recorders>,
 }
 
 /// Opens the devices.
@@ -71,42 +70,13 @@ pub fn open(arguments: &Run, specs: &[PortSpec], program: &setup::Program, messa
         let device = devices.first().map_or(String::new(), |d| d.description());
         messages.line(format!("port {}: {device}{queues}", spec.port));
     }
-    let recorders = recorders(arguments, specs, messages)?;
-    for (devices, (_, recorder)) in ports.devices.iter_mut().zip(recorders.iter().flatten()) {
-        *devices = devices.drain(..).map(|device| recorder.record(device)).collect();
+    let recorders = Recorders::create(arguments, specs, messages)?;
+    for (devices, spec) in ports.devices.iter_mut().zip(specs) {
+        if let Some(recorder) = recorders.as_ref().and_then(|r| r.of(spec.port)) {
+            *devices = devices.drain(..).map(|device| recorder.record(device)).collect();
+        }
     }
     Ok(Opened { ports, recorders })
-}
-
-/// The recorders of ports in the order of `specs`, and that of the control plane's port, with
-/// `--pcap`.
-fn recorders(arguments: &Run, specs: &[PortSpec], messages: &Messages) -> Result<Option<Vec<(u32, Recorder)>>> {
-    let Some(directory) = &arguments.pcap else {
-        return Ok(None);
-    };
-    std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let ports = specs.iter().map(|spec| (spec.port, recorded_name(spec)));
-    let cpu = arguments.cpu_port.map(|port| (port, "cpu".to_owned()));
-    let recorder = |(port, name): (u32, String)| Ok((port, create_recorder(directory, port, &name, messages)?));
-    ports.chain(cpu).map(recorder).collect::<Result<_>>().map(Some)
-}
-
-/// The recorder of one more port, with `--pcap`.
-pub fn recorder(arguments: &Run, spec: &PortSpec, messages: &Messages) -> Result<Option<Recorder>> {
-    let create = |directory: &Path| create_recorder(directory, spec.port, &recorded_name(spec), messages);
-    Ok(arguments.pcap.as_deref().map(create).transpose()?)
-}
-
-/// The name of a port's recordings: that of its interface, if it has one.
-fn recorded_name(spec: &PortSpec) -> String {
-    let interface = spec.device.interface().map(str::to_owned);
-    interface.unwrap_or_else(|| format!("port{}", spec.port))
-}
-
-fn create_recorder(directory: &Path, port: u32, name: &str, messages: &Messages) -> Result<Recorder, IoError> {
-    let messages = messages.clone();
-    let ended = move |error: &IoError| messages.line(format!("port {port} is not recorded any more: {error}"));
-    Recorder::create(directory, name, Box::new(ended))
 }
 
 /// How devices are opened for a switch that wants so many bytes before a packet.
@@ -170,10 +140,7 @@ pub fn start(
                 pool: ports.pool.clone(),
                 options: options(arguments, headroom),
                 interfaces: Arc::clone(&interfaces),
-                recorder: recorders
-                    .as_ref()
-                    .and_then(|r| r.get(place.port))
-                    .map(|(_, r)| r.clone()),
+                recorder: recorders.as_ref().and_then(|r| r.of(spec.port)),
                 messages: links.messages.clone(),
             })
         });
@@ -204,7 +171,7 @@ pub fn start(
             outboxes,
             (routes, pressure),
             started,
-            (sampling.clone(), recorders.clone().map(Recording::new)),
+            (sampling.clone(), recorders.as_ref().map(Recorders::recording)),
             Upward {
                 cpu: Arc::clone(links.cpu),
                 keeps_digests: arguments.is_served(),
@@ -230,6 +197,7 @@ pub fn start(
         pool: ports.pool.clone(),
         options: options(arguments, headroom),
         interfaces,
+        recorders,
     };
     Ok((control, plugger))
 }

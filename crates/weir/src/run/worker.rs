@@ -169,10 +169,14 @@ impl Worker {
                 }
                 Some(Order::Trace(is_on)) => self.forwarder.set_tracing(is_on),
                 Some(Order::AddPort(port)) => {
-                    self.is_only.push(true);
                     self.forwarder.add_port(*port);
+                    self.is_only.resize(self.forwarder.ends.len(), true);
                 }
-                Some(Order::RemovePort(port)) => self.forwarder.remove_port(port),
+                Some(Order::RemovePort(port, done)) => {
+                    self.forwarder.remove_port(port);
+                    // Who waits may have given up.
+                    let _ = done.try_send(());
+                }
                 Some(Order::Stop) => return false,
                 Some(Order::Fail(failure)) => std::panic::resume_unwind(failure),
                 None => {}

@@ -102,7 +102,8 @@ pub(crate) fn read<'a>(fixed: Fixed, query: NumberQuery<'a>) -> Result<Rows<'a>,
         }
         let (unit, rate) = match (config.rate.packets_per_second, config.rate.bits_per_second) {
             (Some(packets), _) => ("PPS", packets),
-            (None, bits) => ("BPS", bits.unwrap_or(0) / 1000),
+            // Rounded up: 0 would mean that there is no limit.
+            (None, bits) => ("BPS", bits.unwrap_or(0).div_ceil(1000)),
         };
         row.set(table, UNIT, Value::Text(unit.to_owned()));
         row.set(table, PROVISIONING, Value::Text("UPPER".to_owned()));

@@ -70,7 +70,7 @@ impl Reader<'_> {
             id => vec![port_queues::port(id)?],
         };
         for port in ports {
-            let entry = port_queues::encode(port, &self.switch.queue_config(port));
+            let entry = port_queues::encode(self.switch, port);
             let Some(entry) = entry.filter(|e| e.extern_id >= from.id && self.sees(e.extern_id)) else {
                 continue;
             };
