@@ -17,9 +17,9 @@ use weir_interp::{Abort, PacketState, PacketTag, Tracer};
 use weir_ir::{Bits, Loc, Program, TableId, VarId};
 use weir_table::EntryHandle;
 
-/// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
-/// simple_switch has no such limit; programs count passes in fields of eight bits.
-pub const MAX_PASSES: u32 = 1024;
+/// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped,
+/// where the architecture has no other limit ([`Architecture::max_passes`]).
+pub const MAX_PASSES: u32 = 64;
 
 /// Queues of a port; the one with the largest number is served first.
 pub const PRIORITIES: usize = 8;
@@ -304,7 +304,7 @@ pub enum DropReason {
     Assert,
     /// It ran more instructions than a packet may.
     InstructionBudget,
-    /// It was resubmitted or recirculated more than [`MAX_PASSES`] times.
+    /// It was resubmitted or recirculated more than [`Architecture::max_passes`] times.
     Loop,
     /// The queue of its port and priority is full.
     QueueFull,
@@ -444,6 +444,12 @@ pub trait Architecture: Send + Sync {
     /// As there.
     fn fused_without_egress(&self) -> Result<Fused, NotCompiled> {
         self.fused()
+    }
+
+    /// Times that a packet may be resubmitted, recirculated or cloned in egress before it is
+    /// dropped.
+    fn max_passes(&self) -> u32 {
+        MAX_PASSES
     }
 
     /// What a port does to a packet that has left a pipeline by

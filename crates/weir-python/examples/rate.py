@@ -14,7 +14,7 @@ PACKET = bytes.fromhex(
 )
 
 
-def main(packets: int = 200_000, rounds: int = 7) -> str:
+def main(packets: int = 10_000, rounds: int = 41) -> str:
     switch = weir.Switch(FOLDER / "ipv4_router.p4", FOLDER / "ipv4_router.entries")
     given = [(1, PACKET)] * packets
     rates = []

@@ -6,9 +6,7 @@ use super::fuse;
 use super::runtime::{DROP_PORT, FusedCall, Marks, V1Runtime, is_drop};
 use crate::bound::{BoundCall, BoundExterns};
 use crate::calls::{self, Engines};
-use crate::driver::{
-    Action, Architecture, DropReason, EgressPacket, Env, Handling, IngressPacket, MAX_PASSES, Origin, QueueInfo,
-};
+use crate::driver::{Action, Architecture, DropReason, EgressPacket, Env, Handling, IngressPacket, Origin, QueueInfo};
 use crate::error::{LoadError, NotCompiled};
 use crate::fused::{Fused, FusedArguments, FusedPacket};
 use crate::hash::{self, Algorithm};
@@ -19,6 +17,10 @@ use std::sync::Arc;
 use weir_extern_api::Registry;
 use weir_interp::{Abort, Executable, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Bits, Call, Program, TableId, VarId};
+
+/// Times that a packet may be resubmitted, recirculated or cloned in egress before it is dropped.
+/// simple_switch has no such limit; programs count passes in fields of eight bits.
+const MAX_PASSES: u32 = 1024;
 
 /// `instance_type` of simple_switch.
 mod instance {
@@ -303,6 +305,10 @@ impl V1Model {
 }
 
 impl Architecture for V1Model {
+    fn max_passes(&self) -> u32 {
+        MAX_PASSES
+    }
+
     fn program(&self) -> &Arc<Program> {
         &self.program
     }

@@ -8,9 +8,7 @@ use super::{Packet, Passage};
 use crate::switch::{Context, Output, Switch};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use weir_arch::{
-    Defaults, DropReason, EgressPacket, Env, Exclusion, FusedExit, Handling, IngressPacket, MAX_PASSES, QueueInfo,
-};
+use weir_arch::{Defaults, DropReason, EgressPacket, Env, Exclusion, FusedExit, Handling, IngressPacket, QueueInfo};
 use weir_interp::{NoTrace, PacketState, PacketTag};
 use weir_jit::{Frame, SimdKernel, VECTOR};
 
@@ -266,7 +264,7 @@ impl Switch {
             let Some(packet) = self.onward.pop(is_egress, packets.len()) else {
                 break;
             };
-            if packet.passage.passes > MAX_PASSES {
+            if packet.passage.passes > self.arch.max_passes() {
                 self.stats.dropped(DropReason::Loop, None);
                 self.onward.keep(packet.memory);
                 continue;
