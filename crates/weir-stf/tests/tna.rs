@@ -284,7 +284,7 @@ fn compile_anyhow(path: &str) -> Arc<weir_ir::Program> {
 fn what_is_compiled_but_for_some_packets_is_named_too() {
     for (path, expected) in [
         ("tna/interpreted/skipping.p4", "packets that get there: "),
-        ("vectors/untyped.p4", "what ingress deparsers make of all packets: "),
+        ("vectors/untyped.p4", "requests made for every packet: "),
         (
             "vectors/bridged_bits.p4",
             "egress of what does not go straight through: ",

@@ -29,7 +29,7 @@ const TM_FIELDS: [(&str, u32, EgressMetadata); 5] = [
 /// # Errors
 /// A construct that every packet executes has no compiled form.
 pub(super) fn fuse(arch: &Tna) -> Result<Fused, NotCompiled> {
-    let made = with_punt_fallback("what egress deparsers make of all packets", |punts_all| {
+    let made = with_punt_fallback("requests that egress makes for every packet", |punts_all| {
         make(arch, punts_all)
     });
     let (mut fused, exits) = made?;
