@@ -131,7 +131,7 @@ impl Recorder {
 }
 
 /// Creates a file, or empties the one there is. The last part of the path must not be a symbolic
-/// link: whoever can write the directory could choose which file is emptied.
+/// link: every user who can write the directory could choose which file is emptied.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);

@@ -31,7 +31,7 @@ def start(begin: Start, convert: Callable[[Any], T]) -> "Future[T]":
             return
         try:
             future.set_result(convert(value))
-        except BaseException as failed:  # noqa: B902 - whoever waits gets it
+        except BaseException as failed:  # noqa: B902 - the waiting call raises it
             future.set_exception(failed)
 
     task = begin(done)

@@ -185,8 +185,8 @@ impl Recording {
         &mut self.watcher
     }
 
-    /// Records a packet that the watcher has followed up to here, and others that were dropped
-    /// meanwhile.
+    /// Records a packet that the watcher has followed up to here, and the drops of others that it
+    /// saw since the packet came in.
     pub fn watched(&mut self, port: u32, frame: Frame<'_>, program: &Program) {
         let packet = self.watcher.last.clone();
         let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watcher.dropped)
