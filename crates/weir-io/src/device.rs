@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Frame};
 use crate::error::IoError;
 use crate::generator::Generator;
-use crate::pcap::{PcapDevice, PcapRecord};
+use crate::pcap::PcapDevice;
 use crate::pool::{FrameBatch, Pool};
 use crate::spec::DeviceSpec;
 use std::time::Duration;
@@ -215,7 +215,7 @@ pub fn open(spec: &DeviceSpec) -> Result<Box<dyn Device>, IoError> {
         DeviceSpec::Generator(spec) => Box::new(Generator::new(spec.clone())),
         DeviceSpec::Udp { local, remote } => Box::new(crate::tunnel::UdpTunnel::open(*local, *remote)?),
         DeviceSpec::Pcap { input, output } => Box::new(PcapDevice::open(input, output.as_deref())?),
-        DeviceSpec::PcapRecord(output) => Box::new(PcapRecord::open(output)?),
+        DeviceSpec::PcapRecord(output) => Box::new(PcapDevice::record(output)?),
         #[cfg(target_os = "linux")]
         DeviceSpec::Interface(name) => crate::sys::select::open(name)?,
         #[cfg(target_os = "linux")]

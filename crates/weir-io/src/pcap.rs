@@ -26,7 +26,7 @@ mod ng;
 mod ng_write;
 mod write;
 
-pub use device::{PcapDevice, PcapRecord, PcapSink, PcapSource};
+pub use device::{PcapDevice, PcapSink, PcapSource};
 pub use ng_write::{Direction, NgWriter};
 pub use write::PcapWriter;
 

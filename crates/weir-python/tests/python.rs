@@ -116,26 +116,8 @@ fn the_package_passes_its_tests_and_its_types_fit() {
         "examples",
     ];
     run(&mut with(&tests)).unwrap_or_else(|error| panic!("{error}"));
-    let types = [
-        "-m",
-        "mypy",
-        "--config-file",
-        "pyproject.toml",
-        "--cache-dir",
-        cache,
-        "-p",
-        "weir",
-    ];
-    run(&mut with(&types)).unwrap_or_else(|error| panic!("{error}"));
-    let uses = [
-        "-m",
-        "mypy",
-        "--config-file",
-        "pyproject.toml",
-        "--cache-dir",
-        cache,
-        "tests",
-        "examples",
-    ];
-    run(&mut with(&uses)).unwrap_or_else(|error| panic!("{error}"));
+    let checked = ["-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", cache];
+    for files in [["-p", "weir"], ["tests", "examples"]] {
+        run(&mut with(&[&checked[..], &files].concat())).unwrap_or_else(|error| panic!("{error}"));
+    }
 }

@@ -49,6 +49,7 @@ mod load;
 mod lua;
 mod output;
 mod packets;
+mod prompt;
 mod rina;
 mod run;
 mod shell;

@@ -146,63 +146,11 @@ fn failed(path: &Path, source: io::Error) -> IoError {
     }
 }
 
-/// A port that receives nothing and writes what is sent to a capture.
-#[derive(Debug)]
-pub struct PcapRecord {
-    sink: PcapSink,
-    counters: Counters,
-}
-
-impl PcapRecord {
-    /// Writes to `output`.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
-    pub fn open(output: &Path) -> Result<Self, IoError> {
-        Ok(PcapRecord {
-            sink: PcapSink::create(output)?,
-            counters: Counters::default(),
-        })
-    }
-}
-
-impl Device for PcapRecord {
-    fn receive(&mut self, _: &mut Batch) -> Result<usize, IoError> {
-        Ok(0)
-    }
-
-    fn transmit(&mut self, frames: &[Frame<'_>]) -> Result<usize, IoError> {
-        frames.iter().try_for_each(|&frame| self.sink.write(frame))?;
-        self.counters.count_sent(frames);
-        Ok(frames.len())
-    }
-
-    fn flush(&mut self) -> Result<(), IoError> {
-        self.sink.flush()
-    }
-
-    fn description(&self) -> String {
-        format!("pcap:,{}", self.sink.path.display())
-    }
-
-    fn is_exhausted(&self) -> bool {
-        true
-    }
-
-    fn is_patient(&self) -> bool {
-        true
-    }
-
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-}
-
-/// A port that plays one capture and writes another.
+/// A port that plays one capture, writes another, or both.
 #[derive(Debug)]
 pub struct PcapDevice {
-    source: PcapSource,
+    /// `None`: nothing is received.
+    source: Option<PcapSource>,
     sink: Option<PcapSink>,
     counters: Counters,
 }
@@ -215,8 +163,21 @@ impl PcapDevice {
     /// One of the files cannot be used.
     pub fn open(input: &Path, output: Option<&Path>) -> Result<Self, IoError> {
         Ok(PcapDevice {
-            source: PcapSource::open(input)?,
+            source: Some(PcapSource::open(input)?),
             sink: output.map(PcapSink::create).transpose()?,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Receives nothing; what is sent goes to `output`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn record(output: &Path) -> Result<Self, IoError> {
+        Ok(PcapDevice {
+            source: None,
+            sink: Some(PcapSink::create(output)?),
             counters: Counters::default(),
         })
     }
@@ -225,7 +186,7 @@ impl PcapDevice {
 impl Device for PcapDevice {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, IoError> {
         let before = batch.len();
-        let result = self.source.receive(batch);
+        let result = self.source.as_mut().map_or(Ok(0), |source| source.receive(batch));
         for frame in (before..batch.len()).filter_map(|i| batch.get(i)) {
             self.counters.count_received(frame.data.len());
         }
@@ -245,12 +206,16 @@ impl Device for PcapDevice {
     }
 
     fn description(&self) -> String {
-        let output = self.sink.as_ref().map(|s| format!(",{}", s.path.display()));
-        format!("pcap:{}{}", self.source.path.display(), output.unwrap_or_default())
+        let path = |path: Option<&PathBuf>| path.map_or_else(String::new, |path| path.display().to_string());
+        let input = path(self.source.as_ref().map(|source| &source.path));
+        match &self.sink {
+            Some(sink) => format!("pcap:{input},{}", path(Some(&sink.path))),
+            None => format!("pcap:{input}"),
+        }
     }
 
     fn is_exhausted(&self) -> bool {
-        self.source.is_exhausted()
+        self.source.as_ref().is_none_or(PcapSource::is_exhausted)
     }
 
     fn is_patient(&self) -> bool {

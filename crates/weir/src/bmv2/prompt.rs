@@ -4,19 +4,14 @@ use super::runtime::{self, Names};
 use super::service::{Greeting, Reply, Request, VERSION};
 use crate::cli::CANNOT_ASK;
 use crate::output::Messages;
+use crate::prompt::Prompt;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use rustyline::completion::Completer;
-use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
-use rustyline::history::MemHistory;
-use rustyline::validate::Validator;
-use rustyline::{Editor, Helper};
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a switch may take to answer.
@@ -235,35 +230,6 @@ fn help(topic: Option<&str>) -> String {
     }
 }
 
-/// Completes commands and names of the program.
-struct Completion(Mutex<Connection>);
-
-impl Helper for Completion {}
-impl Highlighter for Completion {}
-impl Validator for Completion {}
-impl Hinter for Completion {
-    type Hint = String;
-}
-
-impl Completer for Completion {
-    type Candidate = String;
-
-    fn complete(
-        &self,
-        line: &str,
-        position: usize,
-        _: &rustyline::Context<'_>,
-    ) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = line.get(..position).unwrap_or_default();
-        let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-        let names = || {
-            let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            connection.names()
-        };
-        Ok((start, candidates(before, names)))
-    }
-}
-
 /// What the last word of a line may become.
 fn candidates(before: &str, names: impl FnOnce() -> Option<Names>) -> Vec<String> {
     let mut words: Vec<&str> = before.split_whitespace().collect();
@@ -289,33 +255,19 @@ fn candidates(before: &str, names: impl FnOnce() -> Option<Names>) -> Vec<String
 }
 
 fn interactive(connection: Connection) -> Result<u8> {
-    let config = rustyline::Config::builder()
-        .completion_type(rustyline::CompletionType::List)
-        .auto_add_history(true)
-        .build();
-    let mut editor: Editor<Completion, MemHistory> =
-        Editor::with_history(config, MemHistory::new()).context("the terminal cannot be used")?;
-    editor.set_helper(Some(Completion(Mutex::new(connection))));
-    loop {
-        let line = match editor.readline(PROMPT) {
-            Ok(line) => line,
-            // Ctrl-C ends a line, Ctrl-D the prompt.
-            Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => return Ok(0),
-            Err(error) => return Err(error).context("the terminal cannot be read"),
-        };
+    let connection = Rc::new(RefCell::new(connection));
+    let names = Rc::clone(&connection);
+    let mut prompt = Prompt::new(PROMPT, move |before| candidates(before, || names.borrow_mut().names()))?;
+    while let Some(line) = prompt.line()? {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let Some(helper) = editor.helper_mut() else {
-            return Ok(0);
-        };
-        let connection = helper.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if one(connection, line)? == Then::End {
-            return Ok(0);
+        if one(&mut connection.borrow_mut(), line)? == Then::End {
+            break;
         }
     }
+    Ok(0)
 }
 
 #[cfg(test)]

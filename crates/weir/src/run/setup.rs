@@ -240,13 +240,17 @@ pub fn switches(
         load::compile(&mut switch, arguments.engine, arguments.source.message_format, messages);
     }
     let engine = if switch.compiled().is_some() { "jit" } else { "interp" };
-    let spread = match sharing::obstacle(&switch).filter(|_| arguments.workers > 1) {
-        Some(why) => {
-            messages.line(format!(
-                "worker 0 processes all packets, the others only receive and send: {why}"
-            ));
-            Spread::First
-        }
+    let obstacle = sharing::obstacle(&switch);
+    let queue = "while a port has a rate: it has one queue for all packets, and workers do not share queues";
+    // The worker itself sees whether a port has a rate now.
+    let why = obstacle.clone().or_else(|| switch.has_port_rate().then(|| queue.to_owned()));
+    if let Some(why) = why.filter(|_| arguments.workers > 1) {
+        messages.line(format!(
+            "worker 0 processes all packets, the others only receive and send: {why}"
+        ));
+    }
+    let spread = match obstacle {
+        Some(_) => Spread::First,
         None => Spread::All,
     };
     let mut switches: Vec<Switch> = (1..arguments.workers).map(|_| switch.clone()).collect();

@@ -30,9 +30,7 @@ pub fn obstacle(switch: &Switch) -> Option<String> {
             instance.name
         ));
     }
-    switch
-        .has_port_rate()
-        .then(|| "a port with a rate has one queue for all packets, and workers do not share queues".to_string())
+    None
 }
 
 fn is_called(program: &Program, id: ExternId, counts: impl Fn(&Call) -> bool) -> bool {
