@@ -22,8 +22,9 @@
 //!
 //! 14. The data of an action are read only where a lookup has chosen it.
 //! 15. A parser's `error` is a local variable.
-//! 16. A shared variable is in a group. The members of a group that are fields are named as in the
-//!     header's type.
+//! 16. A shared variable is in a group, and with a header all its fields but padding. The members
+//!     of a group that are fields are named as in the header's type.
+//! 17. A lookup writes `hit`, `action` and `entry` to local variables.
 
 mod action_data;
 mod errors;

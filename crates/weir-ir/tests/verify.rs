@@ -763,3 +763,31 @@ fn methods_count_as_readers_of_action_data_and_writers_of_the_choice() {
         "it reads data of action I.set",
     );
 }
+
+#[test]
+fn a_lookup_writes_local_variables() {
+    let control = "b0: lookup t0 (%2) hit %1 action %7 entry %8 b1\nb1: return";
+    let says = says_of(control);
+    assert!(
+        says[0].contains("the lookup writes %1, which is no local variable"),
+        "{says:?}"
+    );
+}
+
+#[test]
+fn a_group_has_all_fields_of_its_headers_but_padding() {
+    let field = |p: &Program| p.shared[0].leaves.iter().position(|leaf| leaf.var == var(3));
+    let says = |name: &str| {
+        let mut program = program(PARSER, CONTROL);
+        let at = field(&program).expect("it is there");
+        program.shared[0].leaves.remove(at);
+        program.header_types[HeaderTypeId::new(0)].fields[1].name = name.to_owned();
+        verify_saved(&program)
+    };
+    let errors = says("b").expect_err("it is missing");
+    assert!(
+        errors[0].message.contains("header hdr.h is in it, but not its `b`"),
+        "{errors:?}"
+    );
+    assert_eq!(says(FLEXIBLE_PADDING), Ok(()));
+}

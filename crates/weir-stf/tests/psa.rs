@@ -26,6 +26,8 @@ programs!("psa":
     counters,
     crcs,
     digests,
+    free_loops,
+    free_loops_of_egress,
     hashes,
     headers,
     multicast,
@@ -40,13 +42,14 @@ programs!("psa":
     unicast
 );
 
-/// Checksums that are no Internet checksums are the interpreter's so far.
+/// Checksums that are no Internet checksums are the interpreter's so far, and loops of the egress
+/// parser that take nothing from the packet.
 #[test]
 fn plain_programs_are_compiled() {
     for name in programs::names("psa") {
         let mut switch = Switch::new(compile(&name)).expect("loads");
         let compiled = switch.compile().is_ok();
-        let expected = name != "crcs";
+        let expected = !["crcs", "free_loops_of_egress"].contains(&name.as_str());
         assert_eq!(compiled, expected, "{name}");
     }
 }

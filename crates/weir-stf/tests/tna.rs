@@ -35,6 +35,7 @@ programs!("tna":
     errors_unused,
     filters,
     flexible,
+    free_loops,
     functions,
     generated_lengths,
     generator,

@@ -32,6 +32,7 @@ programs!(
     custom_crcs,
     empty_data,
     folded_checksums,
+    free_loops,
     hashes,
     keys_of_no_bits,
     keys_read_again,

@@ -4,10 +4,7 @@ use super::Lowerer;
 use super::value::Place;
 use crate::types::{Ty, TyKind};
 use std::rc::Rc;
-use weir_ir::{HeaderField, HeaderId, HeaderTypeId, Type, Var, VarId, VarKind};
-
-/// The name of what fills up a header to whole bytes.
-const PADDING: &str = "$flexible_padding$";
+use weir_ir::{FLEXIBLE_PADDING, HeaderField, HeaderId, HeaderTypeId, Type, Var, VarId, VarKind};
 
 impl Lowerer<'_, '_> {
     pub(super) fn header_type(&mut self, ty: Ty) -> HeaderTypeId {
@@ -80,7 +77,7 @@ impl Lowerer<'_, '_> {
     pub(super) fn clear_padding(&mut self, header: HeaderId) {
         let header = &self.program.headers[header];
         let fields = &self.program.header_types[header.ty].fields;
-        if fields.last().is_some_and(|f| f.name == PADDING)
+        if fields.last().is_some_and(|f| f.name == FLEXIBLE_PADDING)
             && let Some(&var) = header.fields.last()
         {
             let width = self.program.vars[var].ty.width();
@@ -171,7 +168,7 @@ fn padding_to_bytes(fields: &[HeaderField]) -> Option<HeaderField> {
     let width: u32 = fixed.map(|f| f.ty.width()).sum();
     let missing = (8 - width % 8) % 8;
     (missing > 0).then(|| HeaderField {
-        name: PADDING.into(),
+        name: FLEXIBLE_PADDING.into(),
         ty: Type::Bits(missing),
         display: weir_ir::Display::Unsigned,
         control: weir_ir::ControlType::default(),

@@ -113,6 +113,10 @@ pub struct HeaderType {
     pub annotations: Vec<Annotation>,
 }
 
+/// The name of the field that fills up a header with `@flexible` fields to whole bytes. No program
+/// names it, and it is in no group of shared variables.
+pub const FLEXIBLE_PADDING: &str = "$flexible_padding$";
+
 /// A field of a header type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderField {

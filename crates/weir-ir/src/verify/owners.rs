@@ -93,15 +93,25 @@ impl Verifier<'_> {
                     format!("its error is %{}, which is no local variable", error.index())
                 });
             }
+            for (id, basic) in block.body.blocks.iter() {
+                if let Terminator::Lookup(lookup) = &basic.terminator {
+                    self.at(format!("block {} b{} end", block.role, id.index()));
+                    self.lookup_results(lookup);
+                }
+            }
         }
         for group in &p.shared {
             let here: HashSet<VarId> = group.leaves.iter().map(|leaf| leaf.var).collect();
             for header in group.headers.iter().filter_map(|id| p.headers.get(*id)) {
                 self.at(format!("shared {}", group.role));
-                // Padding is in no group.
                 self.require(here.contains(&header.valid), || {
                     format!("header {} is in it, but not its validity", header.name)
                 });
+                for (&var, field) in header.fields.iter().zip(&p.header_types[header.ty].fields) {
+                    self.require(here.contains(&var) || field.name == FLEXIBLE_PADDING, || {
+                        format!("header {} is in it, but not its `{}`", header.name, field.name)
+                    });
+                }
             }
         }
         let leaves = || p.shared.iter().flat_map(|group| &group.leaves);
@@ -134,6 +144,17 @@ impl Verifier<'_> {
             let is_named = is_named.is_some_and(|above| above.is_empty() || above.ends_with('.'));
             self.require(is_named, || {
                 format!("it is shared as `{}`, but it is `{name}` of its header", leaf.path)
+            });
+        }
+    }
+
+    /// What a lookup finds is the block's own: engines write it without looking what it may be
+    /// part of.
+    fn lookup_results(&mut self, lookup: &Lookup) {
+        for v in [lookup.hit, lookup.action, lookup.entry] {
+            let kind = self.program.vars[v].kind;
+            self.require(matches!(kind, VarKind::Local | VarKind::Temporary), || {
+                format!("the lookup writes %{}, which is no local variable", v.index())
             });
         }
     }

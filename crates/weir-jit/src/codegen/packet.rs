@@ -98,6 +98,8 @@ impl SegmentBuilder<'_, '_> {
     pub(super) fn advance(&mut self, bits: &Operand) {
         let by = self.value(bits);
         match bits {
+            // The position is never behind the packet's end.
+            Operand::Const(c) if c.is_zero() => return,
             Operand::Const(c) => self.require_constant_bits(c.to_u64_saturating().min(1 << 24) as u32),
             Operand::Var(_) => {
                 self.require_bits(by);

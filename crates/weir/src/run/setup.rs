@@ -243,7 +243,9 @@ pub fn switches(
     let obstacle = sharing::obstacle(&switch);
     let queue = "while a port has a rate: it has one queue for all packets, and workers do not share queues";
     // The worker itself sees whether a port has a rate now.
-    let why = obstacle.clone().or_else(|| switch.has_port_rate().then(|| queue.to_owned()));
+    let why = obstacle
+        .clone()
+        .or_else(|| switch.has_port_rate().then(|| queue.to_owned()));
     if let Some(why) = why.filter(|_| arguments.workers > 1) {
         messages.line(format!(
             "worker 0 processes all packets, the others only receive and send: {why}"

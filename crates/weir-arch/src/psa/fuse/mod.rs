@@ -17,7 +17,7 @@ use super::fields::Path;
 use crate::emits::{self, Emit};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
-use crate::pipeline_builder::{AppendBlocks, Appended, PipelineBuilder, constant, endless, pseudo};
+use crate::pipeline_builder::{AppendBlocks, Appended, PipelineBuilder, constant, free_loops, pseudo};
 use crate::queue_use::sets_any;
 use crate::reparse::{self, Emitted, Reparse};
 use std::ops::{Deref, DerefMut};
@@ -111,8 +111,8 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     if arch.has_side_effects(blocks.ingress.deparser, digests) {
         return refused(blocks.ingress.deparser, calls);
     }
-    if !endless(&program.blocks[blocks.egress.parser].body).is_empty() {
-        return refused(blocks.egress.parser, "it has a state that never ends");
+    if !free_loops(&program.blocks[blocks.egress.parser].body).is_empty() {
+        return refused(blocks.egress.parser, "it has a loop that takes nothing from the packet");
     }
     if blocks.ingress.deparser_has_side_effects && !emits::may_rerun(program, deparser) {
         let problem = "it sends digests, and would change headers again where the driver runs it once more";
@@ -340,7 +340,7 @@ impl Builder<'_> {
         let error = parser.error?;
         self.set_all(&fields.ingress_path, fields.path(Path::Normal));
         let appended = self.block_of(blocks.ingress.parser);
-        self.name_endless(parser, &appended);
+        self.bound_free_loops(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
         self.join_parser_ends(appended.accepted, appended.rejected, error, fields.ingress_error);
         let measured = self.egress_measures();

@@ -8,7 +8,7 @@
 use super::super::fields::{Gress, Pipe};
 use super::intrinsic::IntrinsicPrefix;
 use super::{Builder, egress, queue_or_punt};
-use crate::pipeline_builder::{constant, endless};
+use crate::pipeline_builder::constant;
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Bits, BlockId, Operand, Rvalue, Terminator, VarId};
 
@@ -143,13 +143,6 @@ impl<'a> Builder<'a> {
         for (block, (parser, _)) in self.switch_on(port, PORT_GROUP_BITS, &groups).into_iter().zip(&all) {
             self.at = block;
             let body = &program.blocks[*parser].body;
-            if let Some(state) = endless(body).first() {
-                self.refuse(
-                    body.blocks[*state].loc,
-                    "a parser state that never ends has no compiled form here",
-                );
-                return None;
-            }
             self.set(parser_number, error_paths.len() as u64);
             self.clear_checksums(body);
             self.is_in_parser = true;

@@ -9,8 +9,8 @@
 use super::parser_counters::StackDepths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
-use crate::pipeline_builder::{AppendBlocks, constant};
-use std::collections::BTreeMap;
+use crate::pipeline_builder::{AppendBlocks, constant, free_loops};
+use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
 /// Bits of the ingress intrinsic header.
@@ -94,8 +94,8 @@ struct ParserWalk<'a> {
     /// Positions whose blocks are still empty.
     worklist: Vec<ParserPosition>,
     parsed: ParserOutcomes,
-    /// Whether the parser has counters, so that its loops need their state names.
-    has_parser_counters: bool,
+    /// Basic blocks in loops that take nothing from the packet.
+    in_free_loops: BTreeSet<BlockId>,
 }
 
 impl Builder<'_> {
@@ -114,7 +114,7 @@ impl Builder<'_> {
             blocks: BTreeMap::new(),
             worklist: Vec::new(),
             parsed,
-            has_parser_counters: self.has_parser_counters(body),
+            in_free_loops: free_loops(body).into_iter().collect(),
         };
         let position = |block, consumed| ParserPosition {
             block,
@@ -160,9 +160,10 @@ impl Builder<'_> {
         self.at = walk.blocks[&position];
         let at = self.at;
         self.blocks[at].loc = source.loc;
-        if walk.has_parser_counters {
-            // Engines recognise a parser's loop that consumes no bits by its state name.
-            self.blocks[at].state.clone_from(&source.state);
+        // What a block reads of the prefix is known here: it takes nothing from the packet either.
+        let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
+        if is_of_prefix || walk.in_free_loops.contains(&position.block) {
+            self.may_time_out(at);
         }
         for inst in &source.insts {
             if self

@@ -7,7 +7,7 @@ use super::super::externs::{self, ExternOp};
 use super::Builder;
 use crate::pipeline_builder::constant;
 use std::collections::BTreeMap;
-use weir_ir::{BinaryOp, Body, Call, ExternId, InstKind, Loc, Operand, Rvalue, VarId};
+use weir_ir::{BinaryOp, Call, ExternId, Loc, Operand, Rvalue, VarId};
 
 /// The depths of the counters' stacks, by counter. Counters that are not in the map have depth 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,14 +40,6 @@ impl StackDepths {
 }
 
 impl Builder<'_> {
-    /// Whether a parser has counters.
-    pub(super) fn has_parser_counters(&self, parser: &Body) -> bool {
-        let externs = &self.arch.program().externs;
-        let is_counter = |call: &Call| call.instance.is_some_and(|id| externs[id].type_name == "ParserCounter");
-        let mut insts = parser.blocks.iter().flat_map(|(_, b)| &b.insts);
-        insts.any(|i| matches!(&i.kind, InstKind::Call(call) if is_counter(call)))
-    }
-
     /// The variables of the stack entry at `depth`, made on first use.
     fn stack_entry(&mut self, counter: ExternId, depth: usize) -> StackEntry {
         if let Some(entry) = self.counter_stacks.get(&(counter, depth)) {
