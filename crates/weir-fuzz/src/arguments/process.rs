@@ -116,9 +116,14 @@ pub(super) fn run_weir(arguments: &[&[u8]]) -> Ended {
 /// How a process ends; `None`: it had to be ended.
 fn ended(child: &mut Child) -> Option<ExitStatus> {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    loop {
+        // The time first: a stop of this process does not stop the child.
+        let was_long = begun.elapsed() >= PATIENCE;
         if let Some(status) = child.try_wait().expect("it is ours") {
             return Some(status);
+        }
+        if was_long {
+            break;
         }
         std::thread::sleep(Duration::from_millis(2));
     }
