@@ -8,9 +8,12 @@
 
 mod exits;
 mod externs;
+mod free_loops;
 mod join_sums;
 mod sums;
 mod unaligned;
+
+pub(crate) use self::free_loops::free_loops;
 
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, FusedArguments, Input};
@@ -209,16 +212,15 @@ impl PipelineBuilder {
         self.blocks[self.at].loc = loc;
     }
 
-    /// Lets a block of a parser fail, though it takes nothing from the packet. If it is in a loop,
-    /// an engine ends that with `error.ParserTimeout`, for which `on_error` must be among the
-    /// block's successors. Skipping no bits does this, and nothing else.
+    /// Begins a block of a parser with an advance by 0 bits. That never fails, but makes `on_error`
+    /// a successor of the block: where engines go when its loop times out.
     pub(crate) fn may_time_out(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };
         block.insts.insert(0, Inst { kind, loc: block.loc });
     }
 
-    /// Lets the loops of an appended parser time out that take nothing from the packet.
+    /// Prepares the [`free_loops`] of an appended parser for time-outs.
     pub(crate) fn bound_free_loops(&mut self, parser: &Body, appended: &Appended) {
         for id in free_loops(parser) {
             self.may_time_out(appended.blocks[id.index()]);
@@ -455,38 +457,6 @@ pub(crate) fn touched(
         }
     }
     touched
-}
-
-/// Basic blocks of a parser in loops that take nothing from the packet, and blocks between two such
-/// loops.
-pub(crate) fn free_loops(parser: &Body) -> Vec<BlockId> {
-    let count = parser.blocks.len();
-    let (mut after, mut before) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    let is_free = |id: BlockId| !parser.blocks[id].can_fail();
-    for (id, block) in parser.blocks.iter().filter(|(id, _)| is_free(*id)) {
-        for target in block.terminator.targets().into_iter().filter(|t| is_free(*t)) {
-            after[id.index()].push(target);
-            before[target.index()].push(id);
-        }
-    }
-    // What leads to no loop, and what no loop leads to, is removed from the ends on.
-    let mut kept: Vec<bool> = parser.blocks.ids().map(is_free).collect();
-    for (to, from) in [(&after, &before), (&before, &after)] {
-        let mut open: Vec<usize> = to
-            .iter()
-            .map(|to| to.iter().filter(|t| kept[t.index()]).count())
-            .collect();
-        let mut work: Vec<BlockId> = parser.blocks.ids().filter(|id| open[id.index()] == 0).collect();
-        while let Some(id) = work.pop() {
-            if std::mem::replace(&mut kept[id.index()], false) {
-                for before in &from[id.index()] {
-                    open[before.index()] -= 1;
-                    work.extend((open[before.index()] == 0).then_some(*before));
-                }
-            }
-        }
-    }
-    parser.blocks.ids().filter(|id| kept[id.index()]).collect()
 }
 
 /// Appends blocks of the program to a body. Each architecture translates instructions its own way.

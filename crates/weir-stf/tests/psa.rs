@@ -42,8 +42,8 @@ programs!("psa":
     unicast
 );
 
-/// Checksums that are no Internet checksums are the interpreter's so far, and loops of the egress
-/// parser that take nothing from the packet.
+/// The interpreter alone runs checksums that are no Internet checksums, and egress parsers with
+/// loops that take nothing from the packet.
 #[test]
 fn plain_programs_are_compiled() {
     for name in programs::names("psa") {

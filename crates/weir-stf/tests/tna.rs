@@ -56,6 +56,7 @@ programs!("tna":
     pipes,
     port_header,
     port_metadata,
+    prefix_loops,
     profiles,
     recirculated,
     register_actions,

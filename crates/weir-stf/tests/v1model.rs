@@ -52,6 +52,14 @@ programs!(
 );
 
 #[test]
+fn loops_that_take_nothing_are_compiled() {
+    let mut switch = Switch::new(compile("free_loops")).expect("loads");
+    switch.compile().expect("it is compiled");
+    let left_out: Vec<String> = switch.left_out().iter().map(ToString::to_string).collect();
+    assert_eq!(left_out, [] as [&str; 0]);
+}
+
+#[test]
 fn what_does_not_end_at_a_whole_byte_is_interpreted_and_all_else_is_not() {
     let mut switch = Switch::new(compile("unaligned")).expect("loads");
     switch.compile().expect("it is compiled");

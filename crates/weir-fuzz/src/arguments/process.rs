@@ -117,12 +117,12 @@ pub(super) fn run_weir(arguments: &[&[u8]]) -> Ended {
 fn ended(child: &mut Child) -> Option<ExitStatus> {
     let begun = Instant::now();
     loop {
-        // The time first: a stop of this process does not stop the child.
-        let was_long = begun.elapsed() >= PATIENCE;
+        // The clock is read first: while this process was suspended, the child may have ended.
+        let is_overdue = begun.elapsed() >= PATIENCE;
         if let Some(status) = child.try_wait().expect("it is ours") {
             return Some(status);
         }
-        if was_long {
+        if is_overdue {
             break;
         }
         std::thread::sleep(Duration::from_millis(2));

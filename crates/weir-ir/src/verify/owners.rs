@@ -148,8 +148,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// What a lookup finds is the block's own: engines write it without looking what it may be
-    /// part of.
+    /// Engines write the results of a lookup without updating headers or groups.
     fn lookup_results(&mut self, lookup: &Lookup) {
         for v in [lookup.hit, lookup.action, lookup.entry] {
             let kind = self.program.vars[v].kind;

@@ -8,9 +8,8 @@ use weir_ir::{BlockId, Body, Terminator, cost};
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub blocks: BTreeSet<BlockId>,
-    /// It belongs to a parser, which takes from the packet in each iteration. Recognised by what
-    /// only parsers have: blocks that are states, that select, or that may find the packet too
-    /// short.
+    /// It belongs to a parser. Recognised by what only parsers have: blocks that are states, that
+    /// select, or that can fail.
     pub is_parser: bool,
     /// Packets suspend in it at lookups.
     pub suspends: bool,

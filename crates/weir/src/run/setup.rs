@@ -241,8 +241,8 @@ pub fn switches(
     }
     let engine = if switch.compiled().is_some() { "jit" } else { "interp" };
     let obstacle = sharing::obstacle(&switch);
-    let queue = "while a port has a rate: it has one queue for all packets, and workers do not share queues";
-    // The worker itself sees whether a port has a rate now.
+    let queue = "a port has a rate, and workers do not share its queue";
+    // Workers check for rates with each vector.
     let why = obstacle
         .clone()
         .or_else(|| switch.has_port_rate().then(|| queue.to_owned()));

@@ -160,7 +160,7 @@ impl Builder<'_> {
         self.at = walk.blocks[&position];
         let at = self.at;
         self.blocks[at].loc = source.loc;
-        // What a block reads of the prefix is known here: it takes nothing from the packet either.
+        // Reads of the prefix become variables, which cannot fail.
         let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
         if is_of_prefix || walk.in_free_loops.contains(&position.block) {
             self.may_time_out(at);
