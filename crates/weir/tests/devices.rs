@@ -291,7 +291,8 @@ fn hup_ends_a_switch_that_has_no_program_to_reload_unless_it_was_started_with_no
         let status = Command::new("kill").args([name, &child.id().to_string()]).status();
         assert!(status.unwrap().success());
     };
-    let mut child = served("exec").spawn().unwrap();
+    // The tests themselves may have been started with nohup.
+    let mut child = served("exec env --default-signal=HUP").spawn().unwrap();
     let _said = until_running(&mut child);
     signal(&child, "-HUP");
     assert_eq!(child.wait().unwrap().code(), Some(0));
