@@ -5,12 +5,20 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+/// The file of this program.
+///
+/// # Errors
+/// It is not known.
+pub fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("this program")
+}
+
 /// This program, to be started with other arguments.
 ///
 /// # Errors
 /// Its file is not known.
 pub fn weir() -> Result<Command> {
-    Ok(Command::new(std::env::current_exe().context("this program")?))
+    Ok(Command::new(program()?))
 }
 
 /// The log of a process.

@@ -179,6 +179,22 @@ fn a_user_without_rights_runs_a_lab() {
     assert!(text.contains("6 of 6 pings answered\n0\n"), "{text}");
 }
 
+#[test]
+fn a_lab_runs_in_a_chroot() {
+    if !can_run() || !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mount --make-rprivate / && mount --rbind / $0 && cd / && \
+                  exec chroot $0 $1 lab --example basic --run -";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", script])
+        .args([folder.path(), Path::new(env!("CARGO_BIN_EXE_weir"))]);
+    let output = run(&mut command, "h1 ping -c 1 h2\nctl s1 program\n");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
 fn is_root() -> bool {
     let out = Command::new("id").arg("-u").output().unwrap();
     out.stdout == b"0\n"

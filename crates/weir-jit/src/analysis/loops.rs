@@ -8,8 +8,8 @@ use weir_ir::{BlockId, Body, Terminator, cost};
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub blocks: BTreeSet<BlockId>,
-    /// It belongs to a parser. Recognised by what only parsers have: blocks that are states, that
-    /// select, or that can fail.
+    /// It belongs to a parser. Recognised by what only parsers have: blocks that select, or that
+    /// can fail.
     pub is_parser: bool,
     /// Packets suspend in it at lookups.
     pub suspends: bool,
@@ -19,8 +19,7 @@ impl Loop {
     fn add(&mut self, body: &Body, blocks: BTreeSet<BlockId>) {
         for &id in &blocks {
             let block = &body.blocks[id];
-            self.is_parser |=
-                block.can_fail() || block.state.is_some() || matches!(block.terminator, Terminator::Select { .. });
+            self.is_parser |= block.can_fail() || matches!(block.terminator, Terminator::Select { .. });
             self.suspends |= matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_));
         }
         self.blocks.extend(blocks);

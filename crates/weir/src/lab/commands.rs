@@ -150,14 +150,13 @@ impl Session<'_> {
     fn ctl(&mut self, text: &str) -> Result<()> {
         let (name, rest) = split(text);
         self.switch(name)?;
-        let program = std::env::current_exe().context("this program")?;
         let target = format!("unix:{}", self.network.switches.socket(name).display());
         let mut command = Command::new("sh");
         // The shell takes the words apart.
         command
             .arg("-c")
             .arg(format!("exec \"$0\" ctl --p4runtime \"$1\" {rest}"))
-            .arg(program)
+            .arg(&self.network.switches.weir)
             .arg(target);
         if !self.is_interactive {
             command.stdin(Stdio::null());

@@ -23,9 +23,11 @@ pub fn run(arguments: &Lab, parent: &str, messages: &Messages) -> Result<u8> {
     let count = plan.topology.switches.len();
     let relay = arguments.p4runtime.map(|address| Relay::start(address, count));
     let relay = relay.transpose()?;
+    // In a chroot the kernel no longer knows its name once mounts are separate.
+    let weir = crate::children::program()?;
     separate()?;
     let folder = Folder::new(arguments)?;
-    let mut network = Network::start(plan, folder.path(), messages)?;
+    let mut network = Network::start(plan, weir, folder.path(), messages)?;
     if let Some(relay) = relay {
         let switches = network.topology.switches.iter();
         relay.connect(switches.map(|switch| network.switches.socket(&switch.name)));

@@ -31,7 +31,7 @@ impl Network {
     ///
     /// # Errors
     /// A namespace, link or process cannot be had.
-    pub fn start(plan: Plan, folder: &Path, messages: &Messages) -> Result<Self> {
+    pub fn start(plan: Plan, weir: PathBuf, folder: &Path, messages: &Messages) -> Result<Self> {
         let Plan { topology, programs } = plan;
         tools::quiet_ipv6();
         let needs_netem = topology.links.iter().any(|link| link.shape.needs_netem());
@@ -42,7 +42,7 @@ impl Network {
         let hosts = topology.hosts.iter().map(|host| Namespace::new(&host.name));
         let mut network = Network {
             hosts: hosts.collect::<Result<_>>()?,
-            switches: Switches::new(folder)?,
+            switches: Switches::new(folder, weir),
             is_up: vec![true; topology.links.len()],
             folder: folder.to_owned(),
             has_netem,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// How long switches may take to compile their programs.
@@ -20,20 +20,20 @@ const SHOWN: usize = 20;
 
 /// The processes of switches, in the order of the topology.
 pub struct Switches {
+    /// The file of this program.
+    pub weir: PathBuf,
     folder: PathBuf,
     running: Vec<(String, Child)>,
 }
 
 impl Switches {
-    /// None yet.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn new(folder: &Path) -> Result<Self> {
-        Ok(Switches {
+    /// None yet. They will be processes of the program `weir`, with their files in `folder`.
+    pub fn new(folder: &Path, weir: PathBuf) -> Self {
+        Switches {
+            weir,
             folder: folder.to_owned(),
             running: Vec::new(),
-        })
+        }
     }
 
     /// Starts the switches, and waits until all of them forward packets.
@@ -62,7 +62,7 @@ impl Switches {
     fn spawn(&mut self, topology: &Topology, at: usize, program: &Program) -> Result<()> {
         let switch = topology.switches.get(at).context("there is no such switch")?;
         let name = &switch.name;
-        let mut command = crate::children::weir()?;
+        let mut command = Command::new(&self.weir);
         command.arg("run").arg(self.program(program)?);
         command
             .arg("--p4runtime")

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 use weir_ipcp::sim::convergence::{self, Convergence, Graph};
 use weir_store::Rows;
 
@@ -87,7 +86,7 @@ fn measure(graph: Graph, routers: usize) -> Measured {
 }
 
 fn in_child(graph: Graph, routers: usize) -> Result<Measured> {
-    let output = Command::new(std::env::current_exe().context("this program")?)
+    let output = crate::children::weir()?
         .args(["rina", "simulate", "--json", "--graph", name(graph), "--routers"])
         .arg(routers.to_string())
         .output()

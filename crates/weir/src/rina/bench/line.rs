@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use weir_io::{Batch, Device, Frame, UdpTunnel};
@@ -92,7 +92,7 @@ impl Line {
                 .append(true)
                 .open(folder.join("line.log"))?;
             let device = |port, [local, remote]: [SocketAddr; 2]| format!("{port}@udp:{local},{remote}");
-            let router = Command::new(std::env::current_exe().context("this program")?)
+            let router = crate::children::weir()?
                 .arg("run")
                 .arg(&program)
                 .args(["-i", &device(1, [pair[0][1], pair[0][0]])])
