@@ -398,29 +398,29 @@ impl BoundCall {
     /// Executes it for the interpreter.
     pub(crate) fn perform(&self, context: &mut CallContext<'_>) -> CallEffect {
         let mut words = vec![0; self.signature.words()];
-        let mut at = 0;
+        let mut word_index = 0;
         for argument in context.args.iter() {
-            each_scalar(argument, &mut |value| put(&mut words, &mut at, value));
+            each_scalar(argument, &mut |value| put(&mut words, &mut word_index, value));
         }
         let outcome = match self.signature.payload() {
             None => self.execute(&mut words, &mut []),
             Some(access) => self.with_payload(access, &mut words, context.packet),
         };
-        at = 0;
+        word_index = 0;
         for argument in context.args.iter_mut() {
             match argument {
                 ArgValue::Out(values) => {
                     for value in values {
-                        *value = take(&words, &mut at, value.width());
+                        *value = take(&words, &mut word_index, value.width());
                     }
                 }
                 ArgValue::In(_) | ArgValue::Static => {
-                    each_scalar(argument, &mut |value| at += Bits::words_of(value.width()));
+                    each_scalar(argument, &mut |value| word_index += Bits::words_of(value.width()));
                 }
             }
         }
         for value in context.results.iter_mut() {
-            *value = take(&words, &mut at, value.width());
+            *value = take(&words, &mut word_index, value.width());
         }
         match outcome {
             Outcome::Continue => CallEffect::Continue,
@@ -483,15 +483,15 @@ fn each_scalar(argument: &ArgValue, f: &mut dyn FnMut(&Bits)) {
     }
 }
 
-fn put(words: &mut [u64], at: &mut usize, value: &Bits) {
-    let next = *at + Bits::words_of(value.width());
-    value.to_words(&mut words[*at..next]);
-    *at = next;
+fn put(words: &mut [u64], word_index: &mut usize, value: &Bits) {
+    let next = *word_index + Bits::words_of(value.width());
+    value.to_words(&mut words[*word_index..next]);
+    *word_index = next;
 }
 
-fn take(words: &[u64], at: &mut usize, width: u32) -> Bits {
-    let next = *at + Bits::words_of(width);
-    let value = Bits::from_words(width, &words[*at..next]);
-    *at = next;
+fn take(words: &[u64], word_index: &mut usize, width: u32) -> Bits {
+    let next = *word_index + Bits::words_of(width);
+    let value = Bits::from_words(width, &words[*word_index..next]);
+    *word_index = next;
     value
 }

@@ -89,9 +89,9 @@ impl<T: Clone + Default> Cells<T> {
             return self.first.get_mut(index as usize);
         }
         if index >= begin(0) {
-            let (chunk, at) = near(index);
-            if self.chunks.get(chunk).is_some_and(|cells| at < cells.len()) {
-                return self.chunks[chunk].get_mut(at);
+            let (chunk, offset) = near(index);
+            if self.chunks.get(chunk).is_some_and(|cells| offset < cells.len()) {
+                return self.chunks[chunk].get_mut(offset);
             }
         }
         self.get_new(index)
@@ -103,8 +103,8 @@ impl<T: Clone + Default> Cells<T> {
         if index < begin(0) {
             return self.first.get(index as usize);
         }
-        let (chunk, at) = near(index);
-        self.chunks.get(chunk)?.get(at)
+        let (chunk, offset) = near(index);
+        self.chunks.get(chunk)?.get(offset)
     }
 
     /// A cell that may lie where no memory has been taken yet.
@@ -121,13 +121,13 @@ impl<T: Clone + Default> Cells<T> {
             self.first.resize(many as usize, self.initial.clone());
             return self.first.get_mut(index as usize);
         }
-        let (chunk, at) = near(index);
+        let (chunk, offset) = near(index);
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, Vec::new);
         }
         let count = begin(chunk).min(self.size - begin(chunk));
         self.chunks[chunk] = weir_table::memory::huge_vec(count as usize, self.initial.clone());
-        self.chunks[chunk].get_mut(at)
+        self.chunks[chunk].get_mut(offset)
     }
 
     fn get_far(&mut self, index: u64) -> Option<&mut T> {

@@ -141,14 +141,14 @@ pub fn enumerate<R>(limit: usize, mut run: impl FnMut(&mut dyn Choices) -> R) ->
         let mut script = Script::new(wanted);
         let answer = run(&mut script);
         let made = script.made;
-        for at in (fixed..made.len()).rev() {
-            let choice = made[at];
+        for index in (fixed..made.len()).rev() {
+            let choice = made[index];
             result.complete &= choice.outcomes <= OUTCOME_CAP;
             for other in (0..choice.outcomes.min(OUTCOME_CAP))
                 .rev()
                 .filter(|&o| o != choice.taken)
             {
-                let mut next: Vec<u64> = made[..at].iter().map(|c| c.taken).collect();
+                let mut next: Vec<u64> = made[..index].iter().map(|c| c.taken).collect();
                 next.push(other);
                 pending.push(next);
             }

@@ -21,10 +21,10 @@ pub(crate) fn emits(program: &Program, deparser: &Body) -> Option<Vec<Emit>> {
     let order = topological(deparser)?;
     let mut found: Vec<Emit> = Vec::new();
     for &id in &order {
-        for (at, inst) in deparser.blocks[id].insts.iter().enumerate() {
+        for (inst_index, inst) in deparser.blocks[id].insts.iter().enumerate() {
             let InstKind::Emit { header } = inst.kind else { continue };
             let twice = found.iter().any(|e| e.header == header);
-            if twice || changes_after(program, deparser, header, id, at) {
+            if twice || changes_after(program, deparser, header, id, inst_index) {
                 return None;
             }
             found.push(Emit {

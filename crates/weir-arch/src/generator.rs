@@ -427,8 +427,8 @@ impl Generators {
 
     /// The next packet that is due by then.
     pub fn due(&mut self, now_ns: u64) -> Option<Generated> {
-        while let Some(at) = self.next_ns.filter(|at| *at <= now_ns) {
-            let generated = self.work(at, now_ns);
+        while let Some(event_ns) = self.next_ns.filter(|event_ns| *event_ns <= now_ns) {
+            let generated = self.work(event_ns, now_ns);
             self.refresh();
             if generated.is_some() {
                 return generated;
@@ -437,17 +437,17 @@ impl Generators {
         None
     }
 
-    /// Performs the first due event, which is due at `at`. The time now is `now_ns`.
-    fn work(&mut self, at: u64, now_ns: u64) -> Option<Generated> {
+    /// Performs the first due event, which is due at `event_ns`. The time now is `now_ns`.
+    fn work(&mut self, event_ns: u64, now_ns: u64) -> Option<Generated> {
         let leader = self.is_leader;
-        let is_first = |slot: &Slot| slot.next_ns(leader) == Some(at);
+        let is_first = |slot: &Slot| slot.next_ns(leader) == Some(event_ns);
         let (number, pipe) = (0..)
             .zip(&mut self.pipes)
             .find(|(_, pipe)| pipe.slots.iter().any(is_first))?;
         let (app, slot) = (0..).zip(&mut pipe.slots).find(|(_, slot)| is_first(slot))?;
-        if leader && slot.expire(at) {
+        if leader && slot.expire(event_ns) {
             if sends(&self.model, &self.ports, number, &slot.application) {
-                slot.begin(Cause::default(), at);
+                slot.begin(Cause::default(), event_ns);
                 slot.skip_lost(now_ns);
             } else {
                 slot.skip(now_ns);
@@ -465,13 +465,13 @@ impl Generators {
         let port = application.port_of(running.packet);
         let wire_ns = ((bytes.len() as u64 + GAP_BYTES) * 8 * 1_000_000_000).div_ceil(RATE);
         let random = &mut self.random;
-        slot.sent(at, wire_ns, self.model.gaps_from_end, |most| {
+        slot.sent(event_ns, wire_ns, self.model.gaps_from_end, |most| {
             split_mix(random) % (u64::from(most) + 1)
         });
         Some(Generated {
             port: number * PORTS + port,
             bytes,
-            time_ns: at,
+            time_ns: event_ns,
         })
     }
 }

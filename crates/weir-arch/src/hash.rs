@@ -170,7 +170,7 @@ impl Algorithm {
     /// A number for it, for [`Algorithm::from_number`]; `None` for those that v1model does not
     /// have.
     pub(crate) fn number(self) -> Option<u32> {
-        Self::ALL.iter().position(|a| *a == self).map(|at| at as u32)
+        Self::ALL.iter().position(|a| *a == self).map(|number| number as u32)
     }
 
     pub(crate) fn from_number(number: u32) -> Option<Self> {

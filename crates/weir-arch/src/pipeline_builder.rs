@@ -52,8 +52,8 @@ pub(crate) struct PipelineBuilder {
     /// The program, and the variables that were added for the body.
     pub program: Program,
     pub blocks: Arena<BasicBlock>,
-    /// The block to which instructions are appended: the cursor.
-    pub at: BlockId,
+    /// The basic block to which instructions are appended.
+    pub cursor: BlockId,
     /// Running sums of the architecture's checksum externs, by instance.
     pub sums: Vec<(ExternId, VarId)>,
 }
@@ -82,11 +82,11 @@ impl PipelineBuilder {
     /// An empty body for a program.
     pub(crate) fn new(program: &Program) -> Self {
         let mut blocks = Arena::default();
-        let at = blocks.push(empty());
+        let cursor = blocks.push(empty());
         PipelineBuilder {
             program: program.clone(),
             blocks,
-            at,
+            cursor,
             sums: Vec::new(),
         }
     }
@@ -96,7 +96,7 @@ impl PipelineBuilder {
     }
 
     pub(crate) fn push(&mut self, kind: InstKind, loc: Loc) {
-        self.blocks[self.at].insts.push(Inst { kind, loc });
+        self.blocks[self.cursor].insts.push(Inst { kind, loc });
     }
 
     pub(crate) fn assign(&mut self, dst: VarId, value: Rvalue) {
@@ -104,7 +104,7 @@ impl PipelineBuilder {
     }
 
     pub(crate) fn terminate(&mut self, terminator: Terminator) {
-        self.blocks[self.at].terminator = terminator;
+        self.blocks[self.cursor].terminator = terminator;
     }
 
     /// A variable of the body alone.
@@ -164,7 +164,7 @@ impl PipelineBuilder {
             then,
             otherwise,
         });
-        self.at = then;
+        self.cursor = then;
         otherwise
     }
 
@@ -173,7 +173,7 @@ impl PipelineBuilder {
     pub(crate) fn leave_if(&mut self, condition: VarId, exit: u32) {
         let on = self.branch(Operand::Var(condition));
         self.terminate(Terminator::Exit(exit));
-        self.at = on;
+        self.cursor = on;
     }
 
     pub(crate) fn test(&mut self, op: BinaryOp, var: VarId, value: u64) -> VarId {
@@ -209,7 +209,7 @@ impl PipelineBuilder {
             }
         };
         self.terminate(terminator);
-        self.blocks[self.at].loc = loc;
+        self.blocks[self.cursor].loc = loc;
     }
 
     /// Begins a block of a parser with an advance by 0 bits. That never fails, but makes `on_error`
@@ -237,19 +237,19 @@ impl PipelineBuilder {
         field: Option<VarId>,
     ) {
         let parsed = self.block();
-        self.at = accepted;
+        self.cursor = accepted;
         self.set(field, 0);
         self.terminate(Terminator::Goto(parsed));
-        self.at = rejected;
+        self.cursor = rejected;
         self.copy(field, error);
         let has_error = self.test(BinaryOp::Ne, error, 0);
         let without = self.branch(Operand::Var(has_error));
         let what = ArgumentValue::In(vec![weir_ir::InLeaf::Value(Operand::Var(error))]);
         self.push(pseudo("$parser_error", Some(what), None), Loc::default());
         self.terminate(Terminator::Goto(parsed));
-        self.at = without;
+        self.cursor = without;
         self.terminate(Terminator::Goto(parsed));
-        self.at = parsed;
+        self.cursor = parsed;
     }
 
     /// The total length, in bytes, of the valid ones of these headers. All must be whole bytes.
@@ -293,7 +293,7 @@ impl PipelineBuilder {
             then: holds,
             otherwise: fails,
         });
-        self.at = fails;
+        self.cursor = fails;
         self.push(kind.clone(), loc);
         if let Some(Inst {
             kind: InstKind::Call(call),
@@ -303,7 +303,7 @@ impl PipelineBuilder {
             call.is_pure = true;
         }
         self.terminate(Terminator::Goto(holds));
-        self.at = holds;
+        self.cursor = holds;
     }
 }
 
@@ -478,16 +478,16 @@ pub(crate) trait AppendBlocks: DerefMut<Target = PipelineBuilder> {
     fn append_body(&mut self, body: &Body) -> Appended {
         let appended = self.reserve(body);
         for (id, block) in body.blocks.iter() {
-            self.at = appended.blocks[id.index()];
-            let at = self.at;
-            self.blocks[at].loc = block.loc;
+            self.cursor = appended.blocks[id.index()];
+            let cursor = self.cursor;
+            self.blocks[cursor].loc = block.loc;
             for inst in &block.insts {
                 self.instruction(&inst.kind, inst.loc);
             }
             let terminator = self.terminator(&block.terminator);
             self.terminate_mapped(&appended, &terminator, block.loc);
         }
-        self.at = appended.accepted;
+        self.cursor = appended.accepted;
         appended
     }
 }

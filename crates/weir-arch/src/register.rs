@@ -152,16 +152,16 @@ impl RegisterArray {
     /// A scalar of a cell, the last 64 bits of it; 0 beyond the end.
     #[must_use]
     pub fn scalar(&self, scalar: usize, index: u64) -> u64 {
-        let at = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
-        self.cells.word(index, at).unwrap_or(0)
+        let word_index = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
+        self.cells.word(index, word_index).unwrap_or(0)
     }
 
     /// Sets a scalar of at most 64 bits of a cell, modulo its width; nothing beyond the end.
     pub fn set_scalar(&mut self, scalar: usize, index: u64, value: u64) {
         let Some(&width) = self.widths.get(scalar) else { return };
-        let at = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
+        let word_index = self.widths.iter().take(scalar).map(|&w| Bits::words_of(w)).sum();
         let ones = if width < 64 { (1 << width) - 1 } else { u64::MAX };
-        self.cells.set_word(index, at, value & ones);
+        self.cells.set_word(index, word_index, value & ones);
     }
 }
 
@@ -304,30 +304,36 @@ impl WordCells {
     /// The words of a cell; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: u64) -> Option<Vec<u64>> {
-        (index < self.size).then(|| (0..self.stride).map(|at| self.word_of(index, at)).collect())
+        (index < self.size).then(|| {
+            (0..self.stride)
+                .map(|word_index| self.word_of(index, word_index))
+                .collect()
+        })
     }
 
     /// A word of a cell that there is.
-    fn word_of(&self, index: u64, at: usize) -> u64 {
+    fn word_of(&self, index: u64, word_index: usize) -> u64 {
         match &self.flat {
-            Some(flat) if index < self.capacity() => flat[self.range(index).start + at].load(Relaxed) ^ self.base[at],
+            Some(flat) if index < self.capacity() => {
+                flat[self.range(index).start + word_index].load(Relaxed) ^ self.base[word_index]
+            }
             _ => match self.far.peek(index) {
-                Some(cell) if !cell.is_empty() => cell[at],
-                _ => self.initial[at],
+                Some(cell) if !cell.is_empty() => cell[word_index],
+                _ => self.initial[word_index],
             },
         }
     }
 
     /// A word of a cell; `None` beyond its end or that of the array.
-    fn word(&self, index: u64, at: usize) -> Option<u64> {
-        (index < self.size && at < self.stride).then(|| self.word_of(index, at))
+    fn word(&self, index: u64, word_index: usize) -> Option<u64> {
+        (index < self.size && word_index < self.stride).then(|| self.word_of(index, word_index))
     }
 
-    fn set_word(&mut self, index: u64, at: usize, value: u64) {
+    fn set_word(&mut self, index: u64, word_index: usize, value: u64) {
         if let Some(mut cell) = self.get(index)
-            && at < self.stride
+            && word_index < self.stride
         {
-            cell[at] = value;
+            cell[word_index] = value;
             self.set(index, &cell);
         }
     }
@@ -416,12 +422,12 @@ mod tests {
             let mut array = RegisterArray::new(vec![32, 80, 1], size, &initial);
             let place = array.flat(2).unwrap();
             array.set_scalar(2, 5, 0);
-            let at = |index: u64| (index * u64::from(place.stride) + u64::from(place.offset)) as usize;
+            let offset_of = |index: u64| (index * u64::from(place.stride) + u64::from(place.offset)) as usize;
             let flat = Arc::clone(array.cells.flat(0).unwrap());
-            let read = |index| flat[at(index)].load(Relaxed) ^ place.base;
+            let read = |index| flat[offset_of(index)].load(Relaxed) ^ place.base;
             assert_eq!((read(4), read(5), read(size)), (1, 0, 0));
             assert_eq!(flat.len() as u64, place.words());
-            flat[at(6)].store(place.base, Relaxed);
+            flat[offset_of(6)].store(place.base, Relaxed);
             assert_eq!((array.scalar(2, 6), array.scalar(0, 6)), (0, 7));
             array.fill(&[number(32, 9), number(80, 0), number(1, 1)]);
             assert_eq!((read(5), read(6), read(size), array.scalar(0, 1)), (1, 1, 0, 9));

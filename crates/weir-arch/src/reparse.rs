@@ -17,7 +17,7 @@ use weir_ir::{
     VarId,
 };
 
-/// A point of the egress parser: block, instruction, and how many emitted headers are consumed.
+/// A point of the egress parser: basic block, instruction, number of emitted headers consumed.
 type Point = (BlockId, usize, usize);
 
 /// The most branches that the egress parser may expand to.
@@ -55,7 +55,7 @@ struct Explored {
     leaves: bool,
 }
 
-/// The targets that control may reach: cases behind a catch-all case are dead.
+/// The targets that control may reach: cases after a catch-all case are dead.
 fn targets(terminator: &Terminator) -> Vec<BlockId> {
     let Terminator::Select { cases, .. } = terminator else {
         return terminator.targets();
@@ -75,29 +75,29 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
         if !seen.insert(point) {
             continue;
         }
-        let (id, inst, behind) = point;
+        let (id, inst_index, consumed) = point;
         let block = &parser.blocks[id];
-        let Some(inst_at) = block.insts.get(inst) else {
+        let Some(next_inst) = block.insts.get(inst_index) else {
             read_by_terminator(&block.terminator, &mut |v| {
-                explored.touched.insert((v, behind, false));
+                explored.touched.insert((v, consumed, false));
             });
             let targets = targets(&block.terminator);
             if targets.is_empty() {
-                explored.ends.insert(behind);
+                explored.ends.insert(consumed);
             }
-            work.extend(targets.into_iter().map(|t| (t, 0, behind)));
+            work.extend(targets.into_iter().map(|t| (t, 0, consumed)));
             continue;
         };
-        match &inst_at.kind {
+        match &next_inst.kind {
             InstKind::Extract {
                 header,
                 varbit_bits: None,
             } => {
                 explored.leaves = true;
-                for (at, emit) in emits.iter().enumerate().skip(behind) {
+                for (emitted_index, emit) in emits.iter().enumerate().skip(consumed) {
                     if same_layout(program, emit.header, *header) {
-                        explored.pairs.insert((at, *header));
-                        work.push((id, inst + 1, at + 1));
+                        explored.pairs.insert((emitted_index, *header));
+                        work.push((id, inst_index + 1, emitted_index + 1));
                     }
                 }
             }
@@ -107,33 +107,38 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
             | InstKind::PacketLength { .. } => explored.leaves = true,
             kind => {
                 read_by_inst(kind, &program.headers, &mut |v| {
-                    explored.touched.insert((v, behind, false));
+                    explored.touched.insert((v, consumed, false));
                 });
                 written(kind, &program.headers, &mut |v| {
-                    explored.touched.insert((v, behind, true));
+                    explored.touched.insert((v, consumed, true));
                 });
-                work.push((id, inst + 1, behind));
+                work.push((id, inst_index + 1, consumed));
             }
         }
     }
     explored
 }
 
-/// Egress headers that are ingress headers from where they are parsed on: position of the emitted
+/// Egress headers that are ingress headers from where they are parsed on: index of the emitted
 /// header, egress header.
 pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     let explored = explore(program, parser, emits);
-    let fits = |&&(at, header): &&(usize, HeaderId)| {
-        let alone = explored.pairs.iter().filter(|p| p.0 == at || p.1 == header).count() == 1;
+    let fits = |&&(emitted_index, header): &&(usize, HeaderId)| {
+        let is_unique = explored
+            .pairs
+            .iter()
+            .filter(|p| p.0 == emitted_index || p.1 == header)
+            .count()
+            == 1;
         let instance = &program.headers[header];
-        let calm = explored.touched.iter().all(|&(var, behind, writes)| {
-            let mine = var == instance.valid || instance.fields.contains(&var);
+        let is_unchanged = explored.touched.iter().all(|&(var, consumed, writes)| {
+            let belongs = var == instance.valid || instance.fields.contains(&var);
             // Before the extract it is invalid. After a punt the driver needs it as ingress left
             // it.
-            !mine || (behind > at && !(writes && explored.leaves))
+            !belongs || (consumed > emitted_index && !(writes && explored.leaves))
         });
-        let always = emits[at].always && explored.ends.iter().all(|end| *end > at);
-        alone && calm && always
+        let always = emits[emitted_index].always && explored.ends.iter().all(|end| *end > emitted_index);
+        is_unique && is_unchanged && always
     };
     explored.pairs.iter().filter(fits).copied().collect()
 }
@@ -152,7 +157,7 @@ pub(crate) struct Emitted {
     pub leading_headers: usize,
     /// The exit for a packet that must be deparsed before it can be parsed …
     pub punt_exit: u32,
-    /// … unless this block deparses it.
+    /// … unless this basic block deparses it.
     pub deparse_block: Option<BlockId>,
 }
 
@@ -168,10 +173,11 @@ impl Emitted {
 
     /// The egress headers that [`aliases`] has found are ingress headers.
     pub(crate) fn alias(&mut self, program: &Program, aliases: &[(usize, HeaderId)]) {
-        for (at, header) in aliases {
-            self.renaming.header(program, *header, self.emits[*at].header);
+        for (emitted_index, header) in aliases {
+            self.renaming
+                .header(program, *header, self.emits[*emitted_index].header);
         }
-        self.aliased = aliases.iter().map(|(at, _)| *at).collect();
+        self.aliased = aliases.iter().map(|(emitted_index, _)| *emitted_index).collect();
     }
 }
 
@@ -180,7 +186,7 @@ pub(crate) trait Reparse: AppendBlocks {
     /// The headers that were emitted.
     fn emitted(&self) -> &Emitted;
 
-    /// Appends the egress parser. Returns the blocks behind accept and reject.
+    /// Appends the egress parser. Returns the basic blocks after accept and reject.
     fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
         let (accepted, rejected) = (self.block(), self.block());
         let mut known: HashMap<Point, BlockId> = HashMap::new();
@@ -188,18 +194,18 @@ pub(crate) trait Reparse: AppendBlocks {
         let start = self.point((BlockId::new(0), 0, 0), &mut known, &mut work);
         self.terminate(Terminator::Goto(start));
         let mut ends: HashMap<(BlockId, usize), BlockId> = HashMap::new();
-        while let Some((id, first, behind)) = work.pop() {
-            self.at = known[&(id, first, behind)];
+        while let Some((id, first, consumed)) = work.pop() {
+            self.cursor = known[&(id, first, consumed)];
             let block = &parser.blocks[id];
-            let mut taken = false;
-            for (at, inst) in block.insts.iter().enumerate().skip(first) {
+            let mut is_terminated = false;
+            for (index, inst) in block.insts.iter().enumerate().skip(first) {
                 match &inst.kind {
                     InstKind::Extract {
                         header,
                         varbit_bits: None,
                     } => {
-                        self.take(program, *header, (id, at + 1, behind), &mut known, &mut work);
-                        taken = true;
+                        self.take(program, *header, (id, index + 1, consumed), &mut known, &mut work);
+                        is_terminated = true;
                     }
                     InstKind::Extract { .. }
                     | InstKind::Lookahead { .. }
@@ -207,35 +213,35 @@ pub(crate) trait Reparse: AppendBlocks {
                     | InstKind::PacketLength { .. } => {
                         let elsewhere = self.emitted().deparse_or_punt();
                         self.terminate(elsewhere);
-                        taken = true;
+                        is_terminated = true;
                     }
                     kind => self.instruction(kind, inst.loc),
                 }
-                if taken {
+                if is_terminated {
                     break;
                 }
             }
-            if taken {
+            if is_terminated {
                 continue;
             }
             let mut terminator = match &block.terminator {
                 Terminator::Accept | Terminator::Return => {
-                    Terminator::Goto(self.parsed_up_to(behind, accepted, &mut ends))
+                    Terminator::Goto(self.parsed_up_to(consumed, accepted, &mut ends))
                 }
-                Terminator::Reject => Terminator::Goto(self.parsed_up_to(behind, rejected, &mut ends)),
+                Terminator::Reject => Terminator::Goto(self.parsed_up_to(consumed, rejected, &mut ends)),
                 other => {
                     let mut other = self.terminator(other);
-                    other.map_targets(|b| self.point((b, 0, behind), &mut known, &mut work));
+                    other.map_targets(|b| self.point((b, 0, consumed), &mut known, &mut work));
                     other
                 }
             };
-            let at = self.at;
-            std::mem::swap(&mut self.blocks[at].terminator, &mut terminator);
+            let cursor = self.cursor;
+            std::mem::swap(&mut self.blocks[cursor].terminator, &mut terminator);
         }
         (accepted, rejected)
     }
 
-    /// The block of a point, which is to be filled if it is new.
+    /// The basic block of a point. The caller fills it if it is new.
     fn point(&mut self, point: Point, known: &mut HashMap<Point, BlockId>, work: &mut Vec<Point>) -> BlockId {
         if let Some(block) = known.get(&point) {
             return *block;
@@ -246,19 +252,19 @@ pub(crate) trait Reparse: AppendBlocks {
         block
     }
 
-    /// Extracts `header` from the next emitted header and continues at the point behind the
+    /// Extracts `header` from the next emitted header and continues at the point after the
     /// extract.
     fn take(
         &mut self,
         program: &Arc<Program>,
         header: HeaderId,
-        (id, next, behind): Point,
+        (id, next, consumed): Point,
         known: &mut HashMap<Point, BlockId>,
         work: &mut Vec<Point>,
     ) {
-        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(behind) {
+        for (emitted_index, emit) in self.emitted().emits.clone().iter().enumerate().skip(consumed) {
             let mut condition = self.header(emit.header).valid;
-            if let Some(flag) = self.emitted().flags[at] {
+            if let Some(flag) = self.emitted().flags[emitted_index] {
                 let both = self.temporary(1);
                 let value = Rvalue::Binary(BinaryOp::And, Operand::Var(condition), Operand::Var(flag));
                 self.assign(both, value);
@@ -267,14 +273,14 @@ pub(crate) trait Reparse: AppendBlocks {
             let otherwise = self.branch(Operand::Var(condition));
             if same_layout(program, emit.header, header) {
                 self.becomes(program, emit.header, header);
-                let on = self.point((id, next, at + 1), known, work);
+                let on = self.point((id, next, emitted_index + 1), known, work);
                 self.terminate(Terminator::Goto(on));
             } else {
                 let elsewhere = self.emitted().deparse_or_punt();
                 self.terminate(elsewhere);
             }
-            self.at = otherwise;
-            if self.emitted().aliased.contains(&at) {
+            self.cursor = otherwise;
+            if self.emitted().aliased.contains(&emitted_index) {
                 // Egress sees a header that was not emitted as one with all fields unset.
                 let fields = self.header(emit.header).fields.clone();
                 fields.iter().for_each(|f| self.set(Some(*f), 0));
@@ -297,39 +303,39 @@ pub(crate) trait Reparse: AppendBlocks {
         self.set(Some(to.valid), 1);
     }
 
-    /// The block at which the parser ends with `behind` emitted headers consumed. The headers after
-    /// those are payload.
-    fn parsed_up_to(&mut self, behind: usize, to: BlockId, ends: &mut HashMap<(BlockId, usize), BlockId>) -> BlockId {
-        if let Some(block) = ends.get(&(to, behind)) {
+    /// The basic block at which the parser ends, with this number of emitted headers consumed. The
+    /// headers after those are payload.
+    fn parsed_up_to(&mut self, consumed: usize, to: BlockId, ends: &mut HashMap<(BlockId, usize), BlockId>) -> BlockId {
+        if let Some(block) = ends.get(&(to, consumed)) {
             return *block;
         }
-        let here = self.at;
+        let here = self.cursor;
         let block = self.block();
-        self.at = block;
-        for at in 0..behind {
-            if !self.emitted().aliased.contains(&at) {
-                let valid = self.header(self.emitted().emits[at].header).valid;
+        self.cursor = block;
+        for emitted_index in 0..consumed {
+            if !self.emitted().aliased.contains(&emitted_index) {
+                let valid = self.header(self.emitted().emits[emitted_index].header).valid;
                 self.set(Some(valid), 0);
             }
         }
         self.terminate(Terminator::Goto(to));
-        self.at = here;
-        ends.insert((to, behind), block);
+        self.cursor = here;
+        ends.insert((to, consumed), block);
         block
     }
 
     /// Emits the headers that egress has not parsed, after those that it emits.
     fn emit_unparsed(&mut self) {
         let leading_headers = self.emitted().leading_headers;
-        for (at, emit) in self.emitted().emits.clone().iter().enumerate().skip(leading_headers) {
-            if self.emitted().aliased.contains(&at) {
+        for (emitted_index, emit) in self.emitted().emits.clone().iter().enumerate().skip(leading_headers) {
+            if self.emitted().aliased.contains(&emitted_index) {
                 continue;
             }
-            if let Some(flag) = self.emitted().flags[at] {
+            if let Some(flag) = self.emitted().flags[emitted_index] {
                 let otherwise = self.branch(Operand::Var(flag));
                 self.push(InstKind::Emit { header: emit.header }, Loc::default());
                 self.terminate(Terminator::Goto(otherwise));
-                self.at = otherwise;
+                self.cursor = otherwise;
             } else {
                 self.push(InstKind::Emit { header: emit.header }, Loc::default());
             }

@@ -120,12 +120,12 @@ impl Service<'_> {
             EntryAction::OneShot(set) => {
                 let total = set.iter().map(|m| u64::from(m.live_weight())).sum();
                 empty = total == 0;
-                let mut at = if total > 0 { self.select(table, keys, total) } else { 0 };
+                let mut weight_left = if total > 0 { self.select(table, keys, total) } else { 0 };
                 for m in set {
-                    if at < u64::from(m.live_weight()) {
+                    if weight_left < u64::from(m.live_weight()) {
                         return (m.action.action, m.action.arguments.as_slice().into());
                     }
-                    at -= u64::from(m.live_weight());
+                    weight_left -= u64::from(m.live_weight());
                 }
                 None
             }
@@ -137,8 +137,8 @@ impl Service<'_> {
                     .map(weir_table::Group::live_weight);
                 empty = weight == Some(0);
                 let total = weight.unwrap_or(0);
-                let at = if total > 0 { self.select(table, keys, total) } else { 0 };
-                self.profile(table).and_then(|p| p.group(*id)?.at(at))
+                let choice = if total > 0 { self.select(table, keys, total) } else { 0 };
+                self.profile(table).and_then(|p| p.group(*id)?.at(choice))
             }
         };
         let state = &self.state.tables[table.index()];
@@ -379,9 +379,9 @@ fn covers(m: &KeyMatch, value: &Bits) -> bool {
 
 /// What is kept of an instance while a packet runs; the default at its first use.
 pub(crate) fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
-    let at = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+    let index = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
         all.push((id, T::default()));
         all.len() - 1
     });
-    &mut all[at].1
+    &mut all[index].1
 }

@@ -27,9 +27,9 @@ impl PipelineBuilder {
             then: suspended,
             otherwise: done,
         });
-        self.at = suspended;
+        self.cursor = suspended;
         self.terminate(Terminator::Suspend(done));
-        self.at = done;
+        self.cursor = done;
         let finish = Call {
             arguments: call.arguments.iter().filter_map(output_of).collect(),
             execution: Execution::Finish(bound.number),

@@ -11,18 +11,18 @@ use weir_ir::{ArgumentValue, BlockId, Body, Call, Header, InLeaf, Inst, InstKind
 pub(super) fn join_sums(program: &Program, body: &mut Body) {
     let ids: Vec<BlockId> = body.blocks.ids().collect();
     for id in ids {
-        let mut at = 0;
-        while at < body.blocks[id].insts.len() {
-            without_empty_sum(program, &mut body.blocks[id].insts[at]);
-            match next_sum(program, body, id, at) {
+        let mut index = 0;
+        while index < body.blocks[id].insts.len() {
+            without_empty_sum(program, &mut body.blocks[id].insts[index]);
+            match next_sum(program, body, id, index) {
                 Some((next, data)) => {
                     let block = &mut body.blocks[id];
                     if let Some(argument) = as_sum_mut(&mut block.insts[next]) {
                         argument.value = ArgumentValue::In(data);
                     }
-                    block.insts.remove(at);
+                    block.insts.remove(index);
                 }
-                None => at += 1,
+                None => index += 1,
             }
         }
     }
@@ -74,11 +74,11 @@ fn without_empty_sum(program: &Program, inst: &mut Inst) {
     }
 }
 
-/// The later instruction of the block that adds to the sum computed at `at`, if nothing else reads
-/// that sum; and the summands of both.
-fn next_sum(program: &Program, body: &Body, id: BlockId, at: usize) -> Option<(usize, Vec<InLeaf>)> {
+/// The later instruction of the basic block that adds to the sum computed at `index`, if nothing
+/// else reads that sum; and the summands of both.
+fn next_sum(program: &Program, body: &Body, id: BlockId, index: usize) -> Option<(usize, Vec<InLeaf>)> {
     let insts = &body.blocks[id].insts;
-    let call = as_sum(&insts[at]).filter(|call| call.function == SUM)?;
+    let call = as_sum(&insts[index]).filter(|call| call.function == SUM)?;
     let [result] = call.results[..] else { return None };
     let own = call.inputs(0);
     let bits: u32 = own.iter().map(|leaf| width(program, leaf)).sum::<Option<u32>>()?;
@@ -86,7 +86,7 @@ fn next_sum(program: &Program, body: &Body, id: BlockId, at: usize) -> Option<(u
         return None;
     }
     let operands: Vec<VarId> = own.iter().filter_map(variable).collect();
-    for (next, inst) in insts.iter().enumerate().skip(at + 1) {
+    for (next, inst) in insts.iter().enumerate().skip(index + 1) {
         let reads = read_by(&program.headers, inst, result);
         if let Some(then) = as_sum(inst).filter(|_| reads == 1) {
             let position = position_of_word(program, then, result)?;
@@ -119,12 +119,12 @@ fn variable(leaf: &InLeaf) -> Option<VarId> {
 /// The position of a variable among a call's summands, if it begins at a 16-bit word and is whole
 /// words wide.
 fn position_of_word(program: &Program, call: &Call, var: VarId) -> Option<usize> {
-    let mut at = 0u32;
+    let mut bit_offset = 0u32;
     for (position, leaf) in call.inputs(0).iter().enumerate() {
         if variable(leaf) == Some(var) {
-            return (at.is_multiple_of(16) && width(program, leaf)?.is_multiple_of(16)).then_some(position);
+            return (bit_offset.is_multiple_of(16) && width(program, leaf)?.is_multiple_of(16)).then_some(position);
         }
-        at += width(program, leaf)?;
+        bit_offset += width(program, leaf)?;
     }
     None
 }

@@ -25,13 +25,13 @@ impl PipelineBuilder {
         let mut of_headers = None;
         let mut scalars = Vec::new();
         // Bits so far; `None` after data of variable length.
-        let mut at = Some(0u32);
+        let mut bit_offset = Some(0u32);
         for leaf in data {
-            let begin = at?;
+            let begin = bit_offset?;
             match leaf {
                 InLeaf::Value(operand) => {
                     let (operand, width) = self.summand(operand, complement)?;
-                    at = width.map(|w| begin + w);
+                    bit_offset = width.map(|w| begin + w);
                     scalars.push(InLeaf::Value(operand));
                 }
                 InLeaf::Header(header) => {
@@ -41,7 +41,7 @@ impl PipelineBuilder {
                     if !begin.is_multiple_of(16) || !fixed.is_multiple_of(16) {
                         return None;
                     }
-                    at = (!varbit).then_some(begin + fixed);
+                    bit_offset = (!varbit).then_some(begin + fixed);
                     let so_far = match of_headers {
                         Some(so_far) => so_far,
                         None => self.begin_sum(),
@@ -61,7 +61,7 @@ impl PipelineBuilder {
         }
         if complement {
             // The last word is padded with zeros before it is inverted.
-            let missing = (16 - at? % 16) % 16;
+            let missing = (16 - bit_offset? % 16) % 16;
             if missing > 0 {
                 scalars.push(InLeaf::Value(Operand::Const(Bits::ones(missing))));
             }
@@ -86,7 +86,7 @@ impl PipelineBuilder {
     /// Jumps to a block and moves the cursor there.
     pub(crate) fn jump_to(&mut self, to: weir_ir::BlockId) {
         self.terminate(Terminator::Goto(to));
-        self.at = to;
+        self.cursor = to;
     }
 
     /// A scalar or its complement, with its width, which is `None` for a varbit.

@@ -12,23 +12,23 @@ pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Opt
     let mut cuts = Vec::new();
     for (id, block) in body.blocks.iter() {
         let unaligned = block.insts.iter().position(|inst| is_unaligned(program, &inst.kind));
-        cuts.extend(unaligned.map(|at| (id, at)));
+        cuts.extend(unaligned.map(|index| (id, index)));
     }
     let calls = blocks_behind_calls(body);
-    let has_called = |id: BlockId, at: usize| {
-        let before = body.blocks[id].insts.iter().take(at);
+    let has_called = |id: BlockId, index: usize| {
+        let before = body.blocks[id].insts.iter().take(index);
         calls[id.index()] || before.into_iter().any(|inst| has_effect(&inst.kind))
     };
-    if cuts.iter().any(|(id, at)| has_called(*id, *at)) {
+    if cuts.iter().any(|(id, index)| has_called(*id, *index)) {
         return None;
     }
-    for (id, at) in cuts {
+    for (id, index) in cuts {
         let block = &mut body.blocks[id];
-        let loc = block.insts[at].loc;
+        let loc = block.insts[index].loc;
         if found.is_none_or(|first| (loc.file, loc.line) < (first.file, first.line)) {
             found = Some(loc);
         }
-        block.insts.truncate(at);
+        block.insts.truncate(index);
         block.terminator = Terminator::Exit(exit);
     }
     if found.is_some() {

@@ -330,8 +330,8 @@ impl Psa {
 
     /// Egress headers that compiled code has kept as ingress headers.
     fn restore_aliases(&self, state: &mut PacketState) {
-        for (at, header) in self.aliases() {
-            let Some(emit) = self.emits.as_ref().and_then(|e| e.get(*at)) else {
+        for (emitted_index, header) in self.aliases() {
+            let Some(emit) = self.emits.as_ref().and_then(|e| e.get(*emitted_index)) else {
                 continue;
             };
             let (from, to) = (&self.program.headers[emit.header], &self.program.headers[*header]);
@@ -346,9 +346,9 @@ impl Psa {
     /// What the ingress deparser has emitted, which has run already, and the payload behind it;
     /// `was` says which headers.
     fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
-        for (at, emit) in self.emits.iter().flatten().enumerate() {
+        for (emitted_index, emit) in self.emits.iter().flatten().enumerate() {
             let header = &self.program.headers[emit.header];
-            if state.frame.is_set(header.valid) && was(at) {
+            if state.frame.is_set(header.valid) && was(emitted_index) {
                 let fields = header.fields.iter();
                 fields.for_each(|f| state.output.push(state.frame.get(*f)));
             }
@@ -550,12 +550,14 @@ impl Architecture for Psa {
             let found = values.iter().find(|(v, _)| *v == var);
             found.map_or(0, |(_, value)| value.to_u64_saturating())
         };
-        let always = |at: usize| self.emits.iter().flatten().nth(at).is_some_and(|e| e.always);
-        let was = |at| always(at) || handed(1 + at) != 0;
+        let always = |emitted_index: usize| self.emits.iter().flatten().nth(emitted_index).is_some_and(|e| e.always);
+        let was = |emitted_index| always(emitted_index) || handed(1 + emitted_index) != 0;
         let to = handed(0) as u32;
         let tag = PacketTag::NONE;
         if exit == fuse::exit::END_OF_EGRESS {
-            state.bytes = self.emitted(&mut state, |at| was(at) && self.aliases().iter().all(|(a, _)| *a != at));
+            state.bytes = self.emitted(&mut state, |emitted_index| {
+                was(emitted_index) && self.aliases().iter().all(|(a, _)| *a != emitted_index)
+            });
             state.cursor = 0;
             self.restore_aliases(&mut state);
             return self.end_of_egress(EgressPacket::new(state, port, 0, tag), to, env);

@@ -170,9 +170,9 @@ fn method(program: &Program, id: ExternId, call: &Call) -> Option<Op> {
 
 fn function(program: &Program, call: &Call) -> Option<Op> {
     // A struct's scalars come in the order of the group that holds the same struct.
-    let at = |role: &str, path: &str| program.shared_group(role)?.leaves.iter().position(|l| l.path == path);
-    let ingress = |path| at("ingress_output_metadata", path);
-    let egress = |path| at("egress_output_metadata", path);
+    let leaf_index = |role: &str, path: &str| program.shared_group(role)?.leaves.iter().position(|l| l.path == path);
+    let ingress = |path| leaf_index("ingress_output_metadata", path);
+    let egress = |path| leaf_index("egress_output_metadata", path);
     let flags = |set: Vec<usize>, clear: Vec<usize>| Op::Flags {
         set,
         clear,
@@ -186,7 +186,7 @@ fn function(program: &Program, call: &Call) -> Option<Op> {
         ("psa_recirculate", 2) => Op::Flags {
             set: Vec::new(),
             clear: vec![egress("drop")?],
-            recirculates: Some(at("egress_deparser_input_metadata", "egress_port")?),
+            recirculates: Some(leaf_index("egress_deparser_input_metadata", "egress_port")?),
         },
         ("assert", 1) => Op::Assert("assertion"),
         ("assume", 1) => Op::Assert("assumption"),
@@ -211,7 +211,7 @@ fn algorithm(instance: &ExternInstance, name: &str) -> Algorithm {
 fn random(program: &Program, instance: &ExternInstance) -> Op {
     let ty = instance.type_arguments.first().cloned().unwrap_or_default();
     let width = scalars(&ty, "").first().map_or(64, |(_, w)| *w);
-    let bound = |name, at| load::scalar(program, argument(instance, name, at), width);
+    let bound = |name, position| load::scalar(program, argument(instance, name, position), width);
     Op::Random {
         min: bound("min", 0),
         max: bound("max", 1),
@@ -225,8 +225,8 @@ fn field_names(instance: &ExternInstance) -> Vec<String> {
 
 /// The state of an instance.
 pub(crate) fn resource(program: &Program, index: usize, instance: &ExternInstance) -> Resource {
-    let size = |name: &str, at| number(argument(instance, name, at));
-    let unit = |at| unit(argument(instance, "type", at));
+    let size = |name: &str, position| number(argument(instance, name, position));
+    let unit = |position| unit(argument(instance, "type", position));
     match instance.type_name.as_str() {
         "Counter" => Resource::Counter(unit(1), Cells::new(size("n_counters", 0))),
         "DirectCounter" => Resource::DirectCounter(unit(0), Cells::new(HANDLES)),

@@ -96,8 +96,8 @@ impl Fields {
         let [parser_port, control_port] = of_egress("egress_port");
         let (ingress, egress) = ("ingress_output_metadata", "egress_output_metadata");
         let mut paths = [0; 7];
-        for ((at, (_, name)), value) in Path::ALL.iter().enumerate().zip(&mut paths) {
-            *value = enum_index(program, "PSA_PacketPath_t", name).unwrap_or(at as u64);
+        for ((index, (_, name)), value) in Path::ALL.iter().enumerate().zip(&mut paths) {
+            *value = enum_index(program, "PSA_PacketPath_t", name).unwrap_or(index as u64);
         }
         Fields {
             ingress_port: of_ingress("ingress_port"),
@@ -139,8 +139,8 @@ impl Fields {
 
     /// The value of a `PSA_PacketPath_t`.
     pub(crate) fn path(&self, path: Path) -> u64 {
-        let at = Path::ALL.iter().position(|(p, _)| *p == path);
-        at.map_or(0, |at| self.paths[at])
+        let index = Path::ALL.iter().position(|(p, _)| *p == path);
+        index.map_or(0, |index| self.paths[index])
     }
 }
 

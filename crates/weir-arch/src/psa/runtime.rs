@@ -190,11 +190,11 @@ fn give(context: &mut CallContext<'_>, value: &Bits) {
 }
 
 fn flags(context: &CallContext<'_>, set: &[usize], clear: &[usize], recirculates: Option<usize>) -> bool {
-    let scalars = |at: usize| context.args.get(at).map_or(Vec::new(), all_scalars);
+    let scalars = |index: usize| context.args.get(index).map_or(Vec::new(), all_scalars);
     let metadata = scalars(0);
-    let is_set = |at: &usize| metadata.get(*at).is_some_and(|v| !v.is_zero());
+    let is_set = |index: &usize| metadata.get(*index).is_some_and(|v| !v.is_zero());
     let goes_back = || match recirculates {
-        Some(at) => scalars(1).get(at).is_some_and(is_recirculation),
+        Some(index) => scalars(1).get(index).is_some_and(is_recirculation),
         None => true,
     };
     set.iter().all(is_set) && !clear.iter().any(is_set) && goes_back()

@@ -77,8 +77,8 @@ impl Declarations {
 
     /// `enum NAME {`, `enum bit<W> NAME {`, `typedef bit<W> NAME;`, `type bit<W> NAME`.
     fn named_widths(&mut self, tokens: &[&str]) {
-        for (at, token) in tokens.iter().enumerate() {
-            let rest = &tokens[at + 1..];
+        for (index, token) in tokens.iter().enumerate() {
+            let rest = &tokens[index + 1..];
             match (*token, rest) {
                 ("enum", [name, "{", ..]) => {
                     self.names.insert((*name).to_owned(), 32);
@@ -95,8 +95,8 @@ impl Declarations {
 
     fn externs(&mut self, tokens: &[&str]) {
         let mut heads: Vec<Vec<String>> = Vec::new();
-        for (at, _) in tokens.iter().enumerate().filter(|(_, t)| **t == "extern") {
-            let rest = &tokens[at + 1..];
+        for (index, _) in tokens.iter().enumerate().filter(|(_, t)| **t == "extern") {
+            let rest = &tokens[index + 1..];
             let end = rest.iter().position(|t| matches!(*t, "(" | "{" | ";" | "extern"));
             let Some(end) = end else { continue };
             let (head, rest) = rest.split_at(end);
@@ -116,7 +116,7 @@ impl Declarations {
                 }
                 (_, Some(&"(")) => {
                     let end = rest.iter().position(|t| *t == ";").unwrap_or(rest.len());
-                    if let Some((name, signature)) = signature(&tokens[at + 1..at + 1 + head.len() + end]) {
+                    if let Some((name, signature)) = signature(&tokens[index + 1..index + 1 + head.len() + end]) {
                         self.functions.entry(name).or_default().push(signature);
                     }
                 }
@@ -162,17 +162,17 @@ fn tokens(text: &str) -> Vec<&str> {
 
 fn without_annotations<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        if tokens[at].starts_with('@') && tokens[at] != "@optional" {
-            at += 1;
-            if tokens.get(at) == Some(&"(") {
-                at += tokens[at..].iter().position(|t| *t == ")").map_or(1, |e| e + 1);
+    let mut index = 0;
+    while index < tokens.len() {
+        if tokens[index].starts_with('@') && tokens[index] != "@optional" {
+            index += 1;
+            if tokens.get(index) == Some(&"(") {
+                index += tokens[index..].iter().position(|t| *t == ")").map_or(1, |e| e + 1);
             }
             continue;
         }
-        found.push(tokens[at]);
-        at += 1;
+        found.push(tokens[index]);
+        index += 1;
     }
     found
 }
@@ -180,10 +180,10 @@ fn without_annotations<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
 /// The tokens up to the closing brace.
 fn up_to_close<'a, 'b>(tokens: &'b [&'a str]) -> &'b [&'a str] {
     let mut depth = 0;
-    for (at, token) in tokens.iter().enumerate() {
+    for (index, token) in tokens.iter().enumerate() {
         match *token {
             "{" => depth += 1,
-            "}" if depth == 0 => return &tokens[..at],
+            "}" if depth == 0 => return &tokens[..index],
             "}" => depth -= 1,
             _ => {}
         }
@@ -207,7 +207,7 @@ fn named_in_macros(text: &str) -> Vec<String> {
                 .map_or(before, |(name, _)| name);
             let start = before
                 .rfind(|c: char| !c.is_alphanumeric() && c != '_')
-                .map_or(0, |at| at + 1);
+                .map_or(0, |index| index + 1);
             before[start..].to_owned()
         });
         heads.collect::<Vec<_>>()

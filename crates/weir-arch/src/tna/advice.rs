@@ -236,8 +236,8 @@ fn twice(program: &Program, body: &Body, found: &mut Found) {
 fn loops(body: &Body, found: &mut Found) {
     for (id, block) in body.blocks.iter() {
         let (mut seen, mut work) = (BTreeSet::new(), block.terminator.targets());
-        while let Some(at) = work.pop() {
-            if at == id {
+        while let Some(target) = work.pop() {
+            if target == id {
                 let text = "a control with a loop: on a Tofino packets pass each stage once".to_owned();
                 found.add(
                     "tofino-loop",
@@ -247,8 +247,8 @@ fn loops(body: &Body, found: &mut Found) {
                 );
                 return;
             }
-            if seen.insert(at.index()) {
-                work.extend(body.blocks[at].terminator.targets());
+            if seen.insert(target.index()) {
+                work.extend(body.blocks[target].terminator.targets());
             }
         }
     }

@@ -95,7 +95,7 @@ pub(crate) enum ExternOp {
     },
     Count {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
         /// The argument `adjust_byte_count`: bytes to subtract.
         byte_adjustment: Option<usize>,
         /// `true_egress_accounting`: a packet of egress is counted by its length when it is sent.
@@ -103,7 +103,7 @@ pub(crate) enum ExternOp {
     },
     Meter {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
         color: Option<usize>,
         byte_adjustment: Option<usize>,
         /// Results: green, yellow, red.
@@ -114,22 +114,22 @@ pub(crate) enum ExternOp {
     /// The low-pass filter, `Lpf` and `DirectLpf`.
     Lpf {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
     },
     /// Weighted random early drop: the result is `drop` or `pass`.
     Wred {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
         drop: u8,
         pass: u8,
     },
     Read {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
     },
     Write {
         id: ExternId,
-        at: IndexSource,
+        index_source: IndexSource,
         value: usize,
     },
     /// Sets all cells of a register.
@@ -290,7 +290,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         },
         ("Counter" | "DirectCounter", "count") => ExternOp::Count {
             id,
-            at: if type_name == "Counter" {
+            index_source: if type_name == "Counter" {
                 index()
             } else {
                 IndexSource::Entry
@@ -300,7 +300,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         },
         ("Meter" | "DirectMeter", "execute") => ExternOp::Meter {
             id,
-            at: if type_name == "Meter" {
+            index_source: if type_name == "Meter" {
                 index()
             } else {
                 IndexSource::Entry
@@ -310,16 +310,19 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
             results: results(instance),
             uses_sent_length: is_true(argument(instance, "true_egress_accounting", usize::MAX)),
         },
-        ("Lpf", "execute") => ExternOp::Lpf { id, at: index() },
+        ("Lpf", "execute") => ExternOp::Lpf {
+            id,
+            index_source: index(),
+        },
         ("DirectLpf", "execute") => ExternOp::Lpf {
             id,
-            at: IndexSource::Entry,
+            index_source: IndexSource::Entry,
         },
         ("Wred" | "DirectWred", "execute") => {
             let value = |name| number(argument(instance, name, usize::MAX)) as u8;
             ExternOp::Wred {
                 id,
-                at: if type_name == "Wred" {
+                index_source: if type_name == "Wred" {
                     index()
                 } else {
                     IndexSource::Entry
@@ -330,7 +333,7 @@ fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Opti
         }
         ("RegisterParam", "read") => ExternOp::Read {
             id,
-            at: IndexSource::Entry,
+            index_source: IndexSource::Entry,
         },
         ("MathUnit", "execute") => ExternOp::Math(Arc::new(MathUnit::new(instance))),
         ("ParserCounter", "set") => ExternOp::CounterSet(id, None),

@@ -209,8 +209,8 @@ impl Gress {
 
     /// The parser for packets of a port.
     pub(crate) fn parser(&self, port: u32) -> usize {
-        let at = (port as usize & 0x7f) / 4;
-        let parser = self.parsers.get(at).or(self.parsers.first());
+        let port_group = (port as usize & 0x7f) / 4;
+        let parser = self.parsers.get(port_group).or(self.parsers.first());
         parser.copied().unwrap_or_default()
     }
 }

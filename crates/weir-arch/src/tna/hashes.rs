@@ -79,7 +79,7 @@ impl Hashing {
                 instance.name
             )));
         }
-        let is = |name, at| matches!(argument(polynomial, name, at), Some(ConstValue::Bool(true)));
+        let is = |name, position| matches!(argument(polynomial, name, position), Some(ConstValue::Bool(true)));
         let reversed = is("reversed", 1);
         let xor = number(argument(polynomial, "xor", 5));
         Ok(Hashing {

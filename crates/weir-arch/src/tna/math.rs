@@ -86,10 +86,10 @@ impl MathUnit {
     /// The function of all numbers of a width, at most 64, that differ in the highest bit or
     /// the three behind it, in the order of [`magnitude`](weir_ir::pipeline::magnitude).
     pub(crate) fn values(&self, width: u32) -> [u64; MAGNITUDES] {
-        std::array::from_fn(|at| {
-            let (mantissa, exponent) = match at / 8 {
+        std::array::from_fn(|magnitude_index| {
+            let (mantissa, exponent) = match magnitude_index / 8 {
                 0 => (0, 0),
-                position => (8 | (at % 8), position as i64 - 1),
+                position => (8 | (magnitude_index % 8), position as i64 - 1),
             };
             self.value(mantissa, exponent, width).to_u64_saturating()
         })

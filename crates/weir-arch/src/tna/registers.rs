@@ -233,15 +233,19 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
     let instance = &program.externs[id];
     let name = call.function.as_str();
     let is_direct = instance.type_name.starts_with("Direct");
-    let at = match named(call, "index") {
+    let index_source = match named(call, "index") {
         Some(index) if !is_direct => IndexSource::Argument(index),
         _ => IndexSource::Entry,
     };
     if matches!(instance.type_name.as_str(), "Register" | "DirectRegister") {
         let value = named(call, "value").unwrap_or(0);
         return Ok(match name {
-            "read" => Some(ExternOp::Read { id, at }),
-            "write" => Some(ExternOp::Write { id, at, value }),
+            "read" => Some(ExternOp::Read { id, index_source }),
+            "write" => Some(ExternOp::Write {
+                id,
+                index_source,
+                value,
+            }),
             "clear" => Some(ExternOp::Clear(id)),
             _ => None,
         });
@@ -258,7 +262,7 @@ pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> 
         })
     };
     let cell = match name {
-        "execute" => Cell::At(at),
+        "execute" => Cell::At(index_source),
         "execute_log" => Cell::Log,
         "enqueue" => Cell::Enqueue,
         "dequeue" => Cell::Dequeue,
@@ -349,10 +353,10 @@ fn read(register: &RegisterArray, index: u64, cells: u64, values: &[u32]) -> Opt
     for cell in range(index, cells) {
         all = register.read(cell)?.first()?.concat(&all);
     }
-    let mut at = 0;
+    let mut bit_offset = 0;
     let parts = values.iter().map(|&width| {
-        let part = all.shr(at).zero_extend(width);
-        at += u64::from(width);
+        let part = all.shr(bit_offset).zero_extend(width);
+        bit_offset += u64::from(width);
         part
     });
     Some(parts.collect())
@@ -374,8 +378,8 @@ fn write(register: &mut RegisterArray, index: u64, cells: u64, values: &[Bits]) 
     }
     let width = register.widths.iter().sum::<u32>();
     let all = values.iter().fold(Bits::zero(0), |all, value| value.concat(&all));
-    for (at, cell) in range(index, cells).enumerate() {
-        let part = all.shr(at as u64 * u64::from(width)).zero_extend(width);
+    for (position, cell) in range(index, cells).enumerate() {
+        let part = all.shr(position as u64 * u64::from(width)).zero_extend(width);
         register.write(cell, &[part]);
     }
 }
@@ -457,8 +461,10 @@ impl TnaRuntime<'_> {
                 values.iter_mut().for_each(|slot| *slot = Bits::zero(slot.width()));
             }
         }
-        if let (Resource::Profile(..), Cell::At(at)) = (self.service.state.resource(call.register), call.cell_index) {
-            return self.member(call, at_index(at, context), context);
+        if let (Resource::Profile(..), Cell::At(index_source)) =
+            (self.service.state.resource(call.register), call.cell_index)
+        {
+            return self.member(call, cell_index(index_source, context), context);
         }
         let Some(Resource::Register(register)) = self.service.state.resource_mut(call.register) else {
             return CallEffect::Continue;
@@ -480,7 +486,7 @@ impl TnaRuntime<'_> {
             };
         }
         let index = match call.cell_index {
-            Cell::At(at) => at_index(at, context),
+            Cell::At(index_source) => cell_index(index_source, context),
             other => step(other, progress, size),
         };
         self.execute(call, index, context)
@@ -564,34 +570,34 @@ impl TnaRuntime<'_> {
         let value = context.scalar(0).cloned().unwrap_or(Bits::zero(0));
         let mask = context.number(1);
         let parts = (128 / op.width) as u64;
-        let part = |at: u64| {
+        let part = |part_index: u64| {
             value
                 .zero_extend(128)
-                .shr(at * u64::from(op.width))
+                .shr(part_index * u64::from(op.width))
                 .zero_extend(op.width)
         };
-        let named = (0..parts).filter(|at| mask >> at & 1 == 1);
+        let named = (0..parts).filter(|part_index| mask >> part_index & 1 == 1);
         let found = if op.is_max {
             // Of equal ones the first.
             named.rev().max_by(|a, b| part(*a).cmp_unsigned(&part(*b)))
         } else {
             named.min_by(|a, b| part(*a).cmp_unsigned(&part(*b)))
         };
-        let Some(at) = found else { return };
-        super::runtime::give(context, &part(at));
+        let Some(part_index) = found else { return };
+        super::runtime::give(context, &part(part_index));
         let moved = op
             .postmod
             .and_then(|a| context.scalar(a))
             .map_or(Bits::zero(64), |m| m.sign_extend(64));
         if let Some(index) = op.index {
-            context.set(index, &Bits::new(64, at.into()).add(&moved));
+            context.set(index, &Bits::new(64, part_index.into()).add(&moved));
         }
     }
 }
 
 /// The index of a call.
-pub(super) fn at_index(at: IndexSource, context: &CallContext<'_>) -> u64 {
-    match at {
+pub(super) fn cell_index(index_source: IndexSource, context: &CallContext<'_>) -> u64 {
+    match index_source {
         IndexSource::Argument(argument) => context.number(argument),
         IndexSource::Entry => context.entry.into(),
     }

@@ -3,7 +3,7 @@
 use super::driver::Tna;
 use super::externs::ExternOp;
 use super::fields::{Direction, Gress};
-use super::registers::at_index;
+use super::registers::cell_index;
 use crate::fused::FusedArguments;
 use crate::hash;
 use crate::meter::Color;
@@ -138,9 +138,13 @@ impl TnaRuntime<'_> {
         match op {
             ExternOp::Register(call) => return self.register(call, context),
             ExternOp::Registered(call) => return call.perform(context),
-            ExternOp::Read { id, at } => self.read(*id, at_index(*at, context), context),
-            ExternOp::Write { id, at, value } => {
-                let index = at_index(*at, context);
+            ExternOp::Read { id, index_source } => self.read(*id, cell_index(*index_source, context), context),
+            ExternOp::Write {
+                id,
+                index_source,
+                value,
+            } => {
+                let index = cell_index(*index_source, context);
                 self.service.register_write(*id, index, context.args.get(*value));
             }
             ExternOp::Clear(id) => self.fill(*id, context),
@@ -250,12 +254,12 @@ impl TnaRuntime<'_> {
     /// Reads the port's metadata and moves the cursor behind it, whatever the type is.
     fn port_metadata(&self, context: &mut CallContext<'_>) {
         let packet = &mut *context.packet;
-        let mut at = packet.cursor;
+        let mut bit_offset = packet.cursor;
         for slot in context.results.iter_mut() {
-            if let Some(value) = read_bits(&packet.bytes, at, slot.width()) {
+            if let Some(value) = read_bits(&packet.bytes, bit_offset, slot.width()) {
                 *slot = value;
             }
-            at += slot.width() as usize;
+            bit_offset += slot.width() as usize;
         }
         let end = packet.cursor + self.arch.chip().port_metadata * 8;
         packet.cursor = end.min(packet.bytes.len() * 8);
@@ -266,12 +270,14 @@ impl TnaRuntime<'_> {
         match op {
             ExternOp::Count {
                 id,
-                at,
+                index_source,
                 byte_adjustment,
                 uses_sent_length,
             } => {
-                let (index, byte_adjustment) =
-                    (at_index(*at, context), byte_adjustment.map_or(0, |a| context.number(a)));
+                let (index, byte_adjustment) = (
+                    cell_index(*index_source, context),
+                    byte_adjustment.map_or(0, |a| context.number(a)),
+                );
                 if *uses_sent_length && self.gress.direction == Direction::Egress {
                     let metered = None;
                     self.deferred.push(DeferredCount {
@@ -286,14 +292,16 @@ impl TnaRuntime<'_> {
             }
             ExternOp::Meter {
                 id,
-                at,
+                index_source,
                 color,
                 byte_adjustment,
                 results,
                 uses_sent_length,
             } => {
-                let (index, byte_adjustment) =
-                    (at_index(*at, context), byte_adjustment.map_or(0, |a| context.number(a)));
+                let (index, byte_adjustment) = (
+                    cell_index(*index_source, context),
+                    byte_adjustment.map_or(0, |a| context.number(a)),
+                );
                 let before = match color.map_or(0, |a| context.number(a)) {
                     0 => Color::Green,
                     1 => Color::Yellow,
@@ -318,13 +326,18 @@ impl TnaRuntime<'_> {
                 };
                 give(context, &Bits::new(8, result.into()));
             }
-            ExternOp::Lpf { id, at } => {
-                let (index, sample) = (at_index(*at, context), context.number(0));
+            ExternOp::Lpf { id, index_source } => {
+                let (index, sample) = (cell_index(*index_source, context), context.number(0));
                 let value = self.service.smooth(*id, index, sample).unwrap_or(0);
                 give_saturated(context, value);
             }
-            ExternOp::Wred { id, at, drop, pass } => {
-                let (index, value) = (at_index(*at, context), context.number(0));
+            ExternOp::Wred {
+                id,
+                index_source,
+                drop,
+                pass,
+            } => {
+                let (index, value) = (cell_index(*index_source, context), context.number(0));
                 let drops = self.service.drops_early(*id, index, value);
                 give(context, &Bits::new(8, if drops { *drop } else { *pass }.into()));
             }
@@ -382,12 +395,12 @@ impl TnaRuntime<'_> {
 
     /// A stack of numbers of eight bits, of which all but `push` and `pop` see the last.
     fn parser_counter(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
-        let number = |context: &CallContext<'_>, at: usize| context.number(at) as u8;
+        let number = |context: &CallContext<'_>, argument: usize| context.number(argument) as u8;
         match op {
             ExternOp::CounterSet(id, push) => {
                 let value = match context.call.arguments.len() {
                     5.. => {
-                        let [max, rotate, mask, add] = [1, 2, 3, 4].map(|at| number(context, at));
+                        let [max, rotate, mask, add] = [1, 2, 3, 4].map(|argument| number(context, argument));
                         let kept = u16::MAX
                             .checked_shr(15u32.saturating_sub(mask.into()))
                             .unwrap_or(u16::MAX);
@@ -396,7 +409,8 @@ impl TnaRuntime<'_> {
                     }
                     _ => number(context, 0),
                 } as i8;
-                let follows = push.is_some_and(|at| at.is_some_and(|at| context.number(at) != 0));
+                let follows =
+                    push.is_some_and(|argument| argument.is_some_and(|argument| context.number(argument) != 0));
                 let stack = slot(&mut self.counters, *id);
                 if push.is_none() {
                     stack.pop();
@@ -421,8 +435,8 @@ impl TnaRuntime<'_> {
                     stack.push(Counted::default());
                 }
                 let last = stack.len() - 1;
-                for (at, counter) in stack.iter_mut().enumerate() {
-                    if at == last || counter.follows {
+                for (position, counter) in stack.iter_mut().enumerate() {
+                    if position == last || counter.follows {
                         counter.value = match up {
                             true => counter.value.wrapping_add(by),
                             false => counter.value.wrapping_sub(by),
@@ -487,8 +501,8 @@ fn header(argument: Option<&ArgValue>) -> Vec<u8> {
 
 /// The bit of the result that the comparisons name.
 fn predicate(comparisons: &[Option<usize>; 4], context: &mut CallContext<'_>) {
-    let holds = |at: &Option<usize>| at.is_some_and(|at| context.number(at) != 0);
-    let bits = comparisons.iter().enumerate().filter(|(_, at)| holds(at));
+    let holds = |argument: &Option<usize>| argument.is_some_and(|argument| context.number(argument) != 0);
+    let bits = comparisons.iter().enumerate().filter(|(_, argument)| holds(argument));
     let number: u32 = bits.map(|(bit, _)| 1 << bit).sum();
     give(context, &Bits::new(16, 1 << number));
 }

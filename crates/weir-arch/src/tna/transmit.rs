@@ -29,13 +29,13 @@ pub(super) fn update_delay(bytes: &mut [u8], now_ns: u64) -> Option<usize> {
 
 /// Corrects a checksum for bytes that have changed, the first of them at an odd or even place (RFC
 /// 1624).
-fn mend(field: &mut [u8], at: usize, before: &[u8; TIME], after: &[u8; TIME]) {
+fn mend(field: &mut [u8], offset: usize, before: &[u8; TIME], after: &[u8; TIME]) {
     let checksum = u16::from_be_bytes([field[0], field[1]]);
     if checksum == 0 {
         return;
     }
     let aligned = |bytes: &[u8]| {
-        let mut all = vec![0; at % 2];
+        let mut all = vec![0; offset % 2];
         all.extend_from_slice(bytes);
         all
     };

@@ -103,9 +103,9 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
     let after_ingress = read_at_end(arch, blocks.ingress.deparser, "ingress_output_metadata");
     let after_egress = read_at_end(arch, blocks.egress.deparser, "egress_output_metadata");
     let mut emitted = vec![port];
-    for (at, emit) in arch.emits.iter().flatten().enumerate() {
+    for (emitted_index, emit) in arch.emits.iter().flatten().enumerate() {
         if !emit.always {
-            emitted.push(punt_variable(&arch.program, 1 + at));
+            emitted.push(punt_variable(&arch.program, 1 + emitted_index));
         }
         let header = &program.headers[emit.header];
         emitted.push(header.valid);

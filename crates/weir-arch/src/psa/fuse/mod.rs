@@ -167,8 +167,8 @@ impl AppendBlocks for Builder<'_> {
         match kind {
             InstKind::Mark(_) => {}
             InstKind::Emit { header } if self.current == blocks.ingress.deparser => {
-                let at = self.emitted.emits.iter().position(|e| e.header == *header);
-                if let Some(flag) = at.and_then(|at| self.emitted.flags[at]) {
+                let emitted_index = self.emitted.emits.iter().position(|e| e.header == *header);
+                if let Some(flag) = emitted_index.and_then(|emitted_index| self.emitted.flags[emitted_index]) {
                     self.set(Some(flag), 1);
                 }
             }
@@ -261,7 +261,7 @@ impl Builder<'_> {
             }
             Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
                 self.terminate(Terminator::Exit(exit::PUNT_AFTER_INGRESS));
-                self.at = self.block();
+                self.cursor = self.block();
                 Some(())
             }
             Some(op) if op.is_fusible() => {
@@ -281,25 +281,25 @@ impl Builder<'_> {
 
     /// Whether bits of the metadata are set and others not.
     fn flags_of(&mut self, call: &Call, set: &[usize], clear: &[usize], recirculates: Option<usize>) -> Option<()> {
-        let bit = |argument: usize, at: usize| match call.inputs(argument).get(at) {
+        let bit = |argument: usize, leaf: usize| match call.inputs(argument).get(leaf) {
             Some(InLeaf::Value(operand)) => Some(operand.clone()),
             _ => None,
         };
         let holds = self.temporary(1);
         self.assign(holds, Rvalue::Use(constant(1, 1)));
-        for &at in set {
-            self.assign(holds, Rvalue::Binary(BinaryOp::And, Operand::Var(holds), bit(0, at)?));
+        for &leaf in set {
+            self.assign(holds, Rvalue::Binary(BinaryOp::And, Operand::Var(holds), bit(0, leaf)?));
         }
-        for &at in clear {
+        for &leaf in clear {
             let not = self.temporary(1);
-            self.assign(not, Rvalue::Unary(UnaryOp::Not, bit(0, at)?));
+            self.assign(not, Rvalue::Unary(UnaryOp::Not, bit(0, leaf)?));
             self.assign(
                 holds,
                 Rvalue::Binary(BinaryOp::And, Operand::Var(holds), Operand::Var(not)),
             );
         }
-        if let Some(at) = recirculates {
-            let port = bit(1, at)?;
+        if let Some(leaf) = recirculates {
+            let port = bit(1, leaf)?;
             let width = match &port {
                 Operand::Var(v) => self.width(*v),
                 Operand::Const(c) => c.width(),
@@ -370,10 +370,10 @@ impl Builder<'_> {
     /// What counters and meters of egress count is the packet that egress gets; the host only knows
     /// the one that was received.
     fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
-        for (at, flag) in self.emitted.flags.clone().into_iter().enumerate() {
+        for (emitted_index, flag) in self.emitted.flags.clone().into_iter().enumerate() {
             if let Some(flag) = flag {
                 // Headers that were left out count for nothing.
-                let valid = self.header(emitted[at]).valid;
+                let valid = self.header(emitted[emitted_index]).valid;
                 let value = Rvalue::Binary(BinaryOp::And, Operand::Var(valid), Operand::Var(flag));
                 self.assign(valid, value);
             }

@@ -71,12 +71,12 @@ pub(super) fn classify(
         let kind = bound.kind(call, exit::EXTERN);
         return Some((FusedCall::Op(ExternOp::Registered(Arc::clone(bound)), loc), kind));
     }
-    let at = IndexSource::Argument(0);
+    let index_source = IndexSource::Argument(0);
     let op = match (call.function.as_str(), call.instance) {
         // An indexed counter stands for a direct one, see `Builder::call`.
         (COUNT, Some(id)) => ExternOp::Count {
             id,
-            at,
+            index_source,
             byte_adjustment: None,
             uses_sent_length: false,
         },
@@ -123,7 +123,7 @@ pub(super) fn host_call_kind(op: &ExternOp) -> Option<CallKind> {
     Some(match op {
         ExternOp::Count {
             id,
-            at: IndexSource::Argument(0),
+            index_source: IndexSource::Argument(0),
             byte_adjustment: None,
             uses_sent_length: false,
         } => CallKind::Count(id.index()),

@@ -46,7 +46,7 @@ impl<'a> Builder<'a> {
     /// values of that case. The first case is the default too.
     fn switch_on(&mut self, var: VarId, (hi, lo): (u32, u32), cases: &[&[u64]]) -> Vec<BlockId> {
         if cases.len() < 2 {
-            return vec![self.at];
+            return vec![self.cursor];
         }
         let value = Rvalue::Slice {
             value: Operand::Var(var),
@@ -85,7 +85,7 @@ impl<'a> Builder<'a> {
         let port = self.dispatch_port();
         let parser_number_if_many = (parser_count > 1).then_some(parser_number);
         for (block, (pipe, _)) in self.switch_on(port, PIPE_BITS, &numbers).into_iter().zip(pipes) {
-            self.at = block;
+            self.cursor = block;
             (self.ingress, self.egress) = (pipe, pipe);
             match self.is_egress_pipeline {
                 true => self.append_queued_egress(parser_number_if_many, error, &mut error_paths)?,
@@ -96,7 +96,7 @@ impl<'a> Builder<'a> {
             return Some((error_path.on_error, error_path.error));
         }
         let on_error = self.block();
-        self.at = on_error;
+        self.cursor = on_error;
         let numbers: Vec<[u64; 1]> = (0..error_paths.len() as u64).map(|n| [n]).collect();
         let numbers: Vec<&[u64]> = numbers.iter().map(<[u64; 1]>::as_slice).collect();
         for (block, error_path) in self
@@ -104,7 +104,7 @@ impl<'a> Builder<'a> {
             .into_iter()
             .zip(&error_paths)
         {
-            self.at = block;
+            self.cursor = block;
             self.copy(Some(error_path.error), error);
             self.terminate(Terminator::Goto(error_path.on_error));
         }
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
         let port = self.dispatch_port();
         let program = Arc::clone(self.arch.program());
         for (block, (parser, _)) in self.switch_on(port, PORT_GROUP_BITS, &groups).into_iter().zip(&all) {
-            self.at = block;
+            self.cursor = block;
             let body = &program.blocks[*parser].body;
             self.set(parser_number, error_paths.len() as u64);
             self.clear_checksums(body);
@@ -153,9 +153,9 @@ impl<'a> Builder<'a> {
                 error: own,
                 on_error: parsed.on_error,
             });
-            self.at = parsed.accepted;
+            self.cursor = parsed.accepted;
             self.terminate(Terminator::Goto(accepted));
-            self.at = parsed.rejected;
+            self.cursor = parsed.rejected;
             self.copy(Some(error), own);
             self.terminate(Terminator::Goto(rejected));
         }
@@ -187,11 +187,11 @@ impl<'a> Builder<'a> {
         self.append_block(gress.deparser);
         self.transmit_or_recirculate();
         if let Some(through_egress) = through_egress {
-            self.at = through_egress;
+            self.cursor = through_egress;
             self.append_egress_branches(pipes, queue_block)?;
         }
         if let Some(queue_block) = queue_block {
-            self.at = queue_block;
+            self.cursor = queue_block;
             self.append_queue_exit();
         }
         Some(())
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
         self.terminate(Terminator::Goto(join));
-        self.at = absent;
+        self.cursor = absent;
         for (name, field) in &gress.intrinsic.fields {
             match source(self, name) {
                 Some(from) => self.copy(Some(*field), from),
@@ -225,12 +225,12 @@ impl<'a> Builder<'a> {
         let numbers: Vec<&[u64]> = pipes.iter().map(|(_, numbers)| numbers.as_slice()).collect();
         let port = self.egress_port;
         for (block, (pipe, _)) in self.switch_on(port, PIPE_BITS, &numbers).into_iter().zip(pipes) {
-            self.at = block;
+            self.cursor = block;
             self.egress = pipe;
             let all = parsers(&pipe.egress);
             let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
             for (block, (parser, _)) in self.switch_on(port, PORT_GROUP_BITS, &groups).into_iter().zip(&all) {
-                self.at = block;
+                self.cursor = block;
                 match egress::plan_reparse(self.arch, self.ingress, pipe, *parser, queue_block, &mut self.builder) {
                     Some((intrinsic, emitted)) => {
                         self.emitted = emitted;

@@ -125,7 +125,7 @@ fn ignores_length(program: &Program, call: &weir_ir::Call) -> bool {
                 && !matches!(
                     op,
                     ExternOp::Read {
-                        at: IndexSource::Entry,
+                        index_source: IndexSource::Entry,
                         ..
                     }
                 )
@@ -249,7 +249,7 @@ impl Builder<'_> {
         let absent = self.branch(Operand::Var(extracted));
         let join = self.block();
         self.terminate(Terminator::Goto(join));
-        self.at = absent;
+        self.cursor = absent;
         let from = self.header(intrinsic.header).fields.clone();
         let to: Vec<VarId> = known
             .fields
@@ -262,6 +262,6 @@ impl Builder<'_> {
             }
         }
         self.terminate(Terminator::Goto(join));
-        self.at = join;
+        self.cursor = join;
     }
 }

@@ -65,7 +65,7 @@ impl IntrinsicPrefix {
             (16, 48, Operand::Var(now_ns)),
         ];
         let words = port_metadata.iter().zip((HEADER_BITS..).step_by(WORD_BITS as usize));
-        pieces.extend(words.map(|(word, at)| (at, WORD_BITS, Operand::Var(*word))));
+        pieces.extend(words.map(|(word, offset)| (offset, WORD_BITS, Operand::Var(*word))));
         IntrinsicPrefix {
             pieces,
             length: HEADER_BITS + port_metadata.len() as u32 * WORD_BITS,
@@ -105,7 +105,7 @@ impl Builder<'_> {
         let parsed = ParserOutcomes {
             accepted: self.block(),
             rejected: self.block(),
-            on_error: self.at,
+            on_error: self.cursor,
         };
         self.declare_residual_checksums(body);
         let mut walk = ParserWalk {
@@ -133,7 +133,7 @@ impl Builder<'_> {
         }
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
             let before = std::mem::replace(end, self.block());
-            self.at = before;
+            self.cursor = before;
             self.store_residual_checksums();
             self.terminate(Terminator::Goto(*end));
         }
@@ -157,13 +157,13 @@ impl Builder<'_> {
     /// Fills the block for a position.
     fn parser_block(&mut self, walk: &mut ParserWalk<'_>, mut position: ParserPosition) {
         let source = &walk.body.blocks[position.block];
-        self.at = walk.blocks[&position];
-        let at = self.at;
-        self.blocks[at].loc = source.loc;
+        self.cursor = walk.blocks[&position];
+        let cursor = self.cursor;
+        self.blocks[cursor].loc = source.loc;
         // Reads of the prefix become variables, which cannot fail.
         let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
         if is_of_prefix || walk.in_free_loops.contains(&position.block) {
-            self.may_time_out(at);
+            self.may_time_out(cursor);
         }
         for inst in &source.insts {
             if self
@@ -252,14 +252,14 @@ impl Builder<'_> {
     }
 
     /// Bits of the prefix; `None` beyond its end.
-    fn prefix_bits(&mut self, prefix: &IntrinsicPrefix, at: u32, width: u32) -> Option<Operand> {
-        let end = at.checked_add(width)?;
+    fn prefix_bits(&mut self, prefix: &IntrinsicPrefix, offset: u32, width: u32) -> Option<Operand> {
+        let end = offset.checked_add(width)?;
         if end > prefix.length {
             return None;
         }
         let mut whole: Option<(Operand, u32)> = None;
         for (from, bits, operand) in &prefix.pieces {
-            let (first, last) = (at.max(*from), end.min(from + bits));
+            let (first, last) = (offset.max(*from), end.min(from + bits));
             if first >= last {
                 continue;
             }
@@ -289,15 +289,15 @@ impl Builder<'_> {
             let header = self.header(header);
             (header.valid, header.fields.clone())
         };
-        let mut at = consumed;
+        let mut offset = consumed;
         for field in fields {
             let width = self.width(field);
-            let value = self.prefix_bits(prefix, at, width)?;
+            let value = self.prefix_bits(prefix, offset, width)?;
             self.assign(field, Rvalue::Use(value));
-            at += width;
+            offset += width;
         }
         self.set(Some(valid), 1);
-        Some(at)
+        Some(offset)
     }
 
     /// `port_metadata_unpack`: consumes all port metadata, whatever it reads of it.
@@ -307,12 +307,12 @@ impl Builder<'_> {
         position: &mut ParserPosition,
         prefix: &IntrinsicPrefix,
     ) -> Option<()> {
-        let mut at = position.consumed;
+        let mut offset = position.consumed;
         for &result in &call.results {
             let width = self.width(result);
-            let value = self.prefix_bits(prefix, at, width)?;
+            let value = self.prefix_bits(prefix, offset, width)?;
             self.assign(result, Rvalue::Use(value));
-            at += width;
+            offset += width;
         }
         let end = position.consumed + (prefix.length - HEADER_BITS);
         (end <= prefix.length).then(|| position.consumed = end)

@@ -227,8 +227,8 @@ impl AppendBlocks for Builder<'_> {
         match &renamed {
             InstKind::Mark(_) => {}
             InstKind::Emit { header } if !self.appends_emits => {
-                let at = self.emitted.emits.iter().position(|e| e.header == *header);
-                let flag = at.and_then(|at| self.emitted.flags[at]);
+                let emitted_index = self.emitted.emits.iter().position(|e| e.header == *header);
+                let flag = emitted_index.and_then(|emitted_index| self.emitted.flags[emitted_index]);
                 self.set(flag, 1);
             }
             InstKind::Call(call) => {
@@ -402,9 +402,9 @@ impl<'a> Builder<'a> {
                 let result = *call.results.first()?;
                 self.assign(result, Rvalue::ZeroExtend(index));
             }
-            ExternOp::Read { id, at } if self.is_narrow(&call.results) => {
-                let index = match at {
-                    IndexSource::Argument(at) => call.input(at)?.clone(),
+            ExternOp::Read { id, index_source } if self.is_narrow(&call.results) => {
+                let index = match index_source {
+                    IndexSource::Argument(argument) => call.input(argument)?.clone(),
                     IndexSource::Entry => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
                 };
                 self.read_cells(id, &index, &call.results, loc);
@@ -420,7 +420,7 @@ impl<'a> Builder<'a> {
                 }
             }
             ExternOp::Count {
-                at: IndexSource::Entry,
+                index_source: IndexSource::Entry,
                 byte_adjustment: None,
                 uses_sent_length: false,
                 ..
@@ -456,7 +456,7 @@ impl<'a> Builder<'a> {
     fn checksum(&mut self, call: &Call, zeros_as_ones: Option<usize>, loc: Loc) -> Option<()> {
         let data = call.arguments.first()?.value.clone();
         let as_ones = match zeros_as_ones {
-            Some(at) => call.constant_input(at)? != 0,
+            Some(argument) => call.constant_input(argument)? != 0,
             None => false,
         };
         let sum = self.temporary(16);
@@ -506,7 +506,7 @@ impl<'a> Builder<'a> {
     fn append_parser_outcome(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
         let drops = |bits: u64| gress.direction == Direction::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
         let parsed = self.block();
-        self.at = rejected;
+        self.cursor = rejected;
         let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
         let has_error = self.test(BinaryOp::Ne, error, 0);
         let without = self.branch(Operand::Var(has_error));
@@ -518,28 +518,28 @@ impl<'a> Builder<'a> {
                 let other = self.branch(Operand::Var(is_this));
                 self.set(gress.error, bits);
                 self.terminate(Terminator::Goto(parsed));
-                self.at = other;
+                self.cursor = other;
             }
         }
         self.terminate(Terminator::Exit(exit::INGRESS_DROP));
-        self.at = without;
+        self.cursor = without;
         if drops(NO_MATCH) {
             self.terminate(Terminator::Exit(exit::INGRESS_DROP));
         } else {
             self.set(gress.error, NO_MATCH);
             self.terminate(Terminator::Goto(parsed));
         }
-        self.at = accepted;
+        self.cursor = accepted;
         self.set(gress.error, 0);
         self.terminate(Terminator::Goto(parsed));
-        self.at = parsed;
+        self.cursor = parsed;
     }
 
     /// Punts packets that are to be mirrored, resubmitted or digested.
     fn punt_requests(&mut self) {
         if self.punts_all {
             self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
-            self.at = self.block();
+            self.cursor = self.block();
         }
         let (gress, tm) = (self.gress(), &self.ingress.tm);
         for &(var, unset) in &gress.unset_values {
@@ -574,11 +574,11 @@ impl<'a> Builder<'a> {
             let is_set = self.test(BinaryOp::Ne, group, 0);
             let on = self.branch(Operand::Var(is_set));
             self.terminate(queue_or_punt(queue_block));
-            self.at = on;
+            self.cursor = on;
         }
         let Some(to) = tm.port else {
             self.terminate(Terminator::Exit(exit::INGRESS_DROP));
-            self.at = self.block();
+            self.cursor = self.block();
             return None;
         };
         let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
@@ -588,7 +588,7 @@ impl<'a> Builder<'a> {
         if self.arch.has_ghost() {
             // The ghost thread observes every enqueue, which only the driver reports.
             self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
-            self.at = self.block();
+            self.cursor = self.block();
             return None;
         }
         // `tna.p4` declares the field. Without it all packets would bypass egress.

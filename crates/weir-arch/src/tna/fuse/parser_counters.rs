@@ -96,7 +96,7 @@ impl Builder<'_> {
             _ => call.input(0)?.clone(),
         };
         let follows = match follows {
-            Some(at) => call.input(at)?.clone(),
+            Some(argument) => call.input(argument)?.clone(),
             None => constant(1, 0),
         };
         let entry = self.stack_entry(id, depth_before);
@@ -112,7 +112,7 @@ impl Builder<'_> {
     fn field_value(&mut self, call: &Call) -> Option<Operand> {
         let (value, max) = (call.input(0)?.clone(), call.input(1)?.clone());
         let (value, max) = (self.extended(value, 8), self.extended(max, 8));
-        let [rotate, mask, add] = [2, 3, 4].map(|at| call.constant_input(at));
+        let [rotate, mask, add] = [2, 3, 4].map(|argument| call.constant_input(argument));
         let (rotate, mask) = ((rotate? % 8) as u32, u32::from(mask? as u8));
         let mask_bits = u16::MAX.checked_shr(15u32.saturating_sub(mask)).unwrap_or(u16::MAX) as u8;
         let is_less = self.compute(1, Rvalue::Binary(BinaryOp::Lt, value.clone(), max.clone()));

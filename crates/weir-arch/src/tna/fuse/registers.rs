@@ -63,7 +63,7 @@ impl Builder<'_> {
     /// The variables that receive an action's results: of its return value, then of its outputs.
     pub(super) fn result_variables(&self, action: &RegisterCall, call: &Call) -> Vec<Vec<VarId>> {
         let others = action.results.iter();
-        let others = others.map(|at| at.map_or(Vec::new(), |at| call.outputs(at).to_vec()));
+        let others = others.map(|argument| argument.map_or(Vec::new(), |argument| call.outputs(argument).to_vec()));
         std::iter::once(call.results.clone()).chain(others).collect()
     }
 
@@ -79,7 +79,7 @@ impl Builder<'_> {
     pub(super) fn register(&mut self, action: &Arc<RegisterCall>, call: &Call, loc: Loc) -> Option<()> {
         let index = match action.cell_index {
             _ if !self.accesses_one_cell(action) => return self.interp_fallback(action, call, loc),
-            Cell::At(IndexSource::Argument(at)) => call.input(at)?.clone(),
+            Cell::At(IndexSource::Argument(argument)) => call.input(argument)?.clone(),
             _ => call.entry.map_or_else(|| constant(32, 0), Operand::Var),
         };
         if self.register_indices.len() >= MAX_NESTED || self.inlined_actions >= MAX_INLINED {
@@ -131,7 +131,7 @@ impl Builder<'_> {
         }
         if let Some(join) = join {
             self.terminate(Terminator::Goto(join));
-            self.at = join;
+            self.cursor = join;
         }
         Some(())
     }
@@ -186,13 +186,13 @@ impl Builder<'_> {
         self.assign(is_inside, Rvalue::Binary(BinaryOp::Lt, index.clone(), end));
         let join = self.block();
         let out_of_bounds = self.branch(Operand::Var(is_inside));
-        let in_bounds = self.at;
-        self.at = out_of_bounds;
+        let in_bounds = self.cursor;
+        self.cursor = out_of_bounds;
         for var in results.iter().flatten() {
             self.set(Some(*var), 0);
         }
         self.terminate(Terminator::Goto(join));
-        self.at = in_bounds;
+        self.cursor = in_bounds;
         Some(join)
     }
 }

@@ -83,9 +83,9 @@ impl Builder<'_> {
     /// bit.
     fn predicate(&mut self, comparisons: &[Option<usize>; 4], call: &Call) -> Option<Operand> {
         let mut number = None;
-        for at in comparisons {
-            let bit = match at {
-                Some(at) => call.input(*at)?.clone(),
+        for argument in comparisons {
+            let bit = match argument {
+                Some(argument) => call.input(*argument)?.clone(),
                 None => constant(1, 0),
             };
             number = Some(match number {

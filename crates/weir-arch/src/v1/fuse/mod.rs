@@ -151,7 +151,7 @@ impl Builder<'_> {
             && call.constant_input(2) == Some(0)
             && call.constant_input(4).is_some_and(|max| max > 0xffff);
         // Bits so far; `None` after a field of variable length.
-        let mut at = Some(0u32);
+        let mut bit_offset = Some(0u32);
         plain
             && call.inputs(3).iter().all(|leaf| match leaf {
                 InLeaf::Value(operand) => {
@@ -159,16 +159,17 @@ impl Builder<'_> {
                         Operand::Var(v) => (self.width(*v), matches!(self.program.vars[*v].ty, Type::Bits(_))),
                         Operand::Const(c) => (c.width(), true),
                     };
-                    let known = at.is_some();
-                    at = at.filter(|_| fixed).map(|at| at + width);
+                    let known = bit_offset.is_some();
+                    bit_offset = bit_offset.filter(|_| fixed).map(|bit_offset| bit_offset + width);
                     known
                 }
                 InLeaf::Header(header) => {
                     let ty = &self.program.header_types[self.program.headers[*header].ty];
-                    let whole = at.is_some_and(|at| at.is_multiple_of(16)) && ty.fixed_width().is_multiple_of(16);
-                    at = at
+                    let whole = bit_offset.is_some_and(|bit_offset| bit_offset.is_multiple_of(16))
+                        && ty.fixed_width().is_multiple_of(16);
+                    bit_offset = bit_offset
                         .filter(|_| ty.varbit_field().is_none())
-                        .map(|at| at + ty.fixed_width());
+                        .map(|bit_offset| bit_offset + ty.fixed_width());
                     whole
                 }
             })
@@ -201,10 +202,10 @@ impl Builder<'_> {
                 then: compute,
                 otherwise: join,
             });
-            self.at = compute;
+            self.cursor = compute;
             self.push(pseudo(SUM, Some(ArgumentValue::In(data)), Some(sum)), loc);
             self.terminate(Terminator::Goto(join));
-            self.at = join;
+            self.cursor = join;
         }
         // Before the scalars, which may end with a field of variable length.
         all.splice(0..0, so_far.map(|sum| InLeaf::Value(Operand::Var(sum))));
@@ -245,7 +246,7 @@ impl Builder<'_> {
             then: compute,
             otherwise: join,
         });
-        self.at = compute;
+        self.cursor = compute;
         let sum = self.temporary(16);
         let data = call
             .arguments
@@ -272,7 +273,7 @@ impl Builder<'_> {
             );
         }
         self.terminate(Terminator::Goto(join));
-        self.at = join;
+        self.cursor = join;
     }
 
     /// Whether code of egress and after reads the packet's length, which must then be kept.
