@@ -1,5 +1,5 @@
 //! From the calls of a program to what an architecture does for them, and the engines that run its
-//! blocks.
+//! programmable blocks.
 
 use crate::bound::{BoundCall, BoundExterns};
 use crate::driver::Env;
@@ -100,8 +100,8 @@ impl Vocabulary<'_> {
     }
 }
 
-/// Runs the blocks of a program: by the engine it was loaded for, or by the interpreter if
-/// a trace observes.
+/// Runs the programmable blocks of a program: by the engine it was loaded for, or by the
+/// interpreter if a trace observes.
 pub struct Engines {
     engine: Arc<dyn Executable>,
     interpreter: Interpreter,
@@ -128,7 +128,7 @@ impl Engines {
         self.interpreter.with_methods(action)
     }
 
-    /// Runs a block, served by `runtime`.
+    /// Runs a programmable block, by its index in [`Program::blocks`], served by `runtime`.
     pub fn run(
         &self,
         block: usize,
@@ -159,13 +159,13 @@ pub fn parser_error(outcome: Outcome, state: &mut State) -> Result<u32, Abort> {
     }
 }
 
-/// Position in the program of the block with a role.
+/// The index in [`Program::blocks`] of the programmable block with a role.
 ///
 /// # Errors
 /// It has none.
 pub fn block_with_role(program: &Program, role: &'static str, target: &'static str) -> Result<usize, LoadError> {
-    let position = program.blocks.iter().position(|b| b.role == role);
-    position.ok_or(LoadError::MissingBlock { role, target })
+    let index = program.blocks.iter().position(|b| b.role == role);
+    index.ok_or(LoadError::MissingBlock { role, target })
 }
 
 /// Reports an event of the packet to the observer, if any.

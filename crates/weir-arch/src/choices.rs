@@ -70,19 +70,19 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Takes given outcomes, then defaults, and remembers what was asked.
+/// Takes prescribed outcomes, then defaults, and records every choice.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
-    wanted: Vec<u64>,
+    prescribed: Vec<u64>,
     made: Vec<Choice>,
 }
 
 impl Script {
     /// Takes these outcomes in order. One that is out of range counts as the default.
     #[must_use]
-    pub fn new(wanted: Vec<u64>) -> Self {
+    pub fn new(prescribed: Vec<u64>) -> Self {
         Script {
-            wanted,
+            prescribed,
             made: Vec::new(),
         }
     }
@@ -97,7 +97,7 @@ impl Script {
 impl Choices for Script {
     fn choose(&mut self, kind: ChoiceKind, outcomes: u64, default: u64) -> u64 {
         let taken = self
-            .wanted
+            .prescribed
             .get(self.made.len())
             .copied()
             .filter(|&w| w < outcomes)
@@ -132,13 +132,13 @@ pub fn enumerate<R>(limit: usize, mut run: impl FnMut(&mut dyn Choices) -> R) ->
         complete: true,
     };
     let mut pending = vec![Vec::new()];
-    while let Some(wanted) = pending.pop() {
+    while let Some(prescribed) = pending.pop() {
         if result.runs.len() >= limit {
             result.complete = false;
             break;
         }
-        let fixed = wanted.len();
-        let mut script = Script::new(wanted);
+        let fixed = prescribed.len();
+        let mut script = Script::new(prescribed);
         let answer = run(&mut script);
         let made = script.made;
         for index in (fixed..made.len()).rev() {

@@ -1,10 +1,10 @@
 //! Checks that a program conforms to its architecture. Compiled programs do; an edited text need
 //! not.
 //!
-//! 1. Its blocks are those of one package, each once, parsers where parsers belong, and none is
-//!    missing.
-//! 2. A block uses the shared variables that its parameters are bound to, no others. Only who has
-//!    the packet emits.
+//! 1. Its programmable blocks are those of one package, each once, parsers where parsers belong,
+//!    and none is missing.
+//! 2. A programmable block uses the shared variables that its parameters are bound to, no others.
+//!    Only blocks with the packet emit.
 //! 3. Every group of shared variables is bound to a parameter, and the scalars of it that are in no
 //!    header have at most 64 bits where the architecture knows them.
 //! 4. A table's implementation is an action profile or selector. A resource with a value per entry
@@ -184,7 +184,7 @@ impl Check<'_> {
     }
 }
 
-/// The package that has all blocks of a program.
+/// The package that has all programmable blocks of a program.
 fn package_of(program: &Program, target: &Target) -> Option<&'static PackageSpec> {
     let has = |package: &PackageSpec, role: &str| package.blocks.iter().any(|s| s.role == role);
     target
@@ -193,7 +193,7 @@ fn package_of(program: &Program, target: &Target) -> Option<&'static PackageSpec
         .find(|package| program.blocks.iter().all(|b| has(package, &b.role)))
 }
 
-/// What a block is: deparsers have the packet, too, and are controls.
+/// The kind of a programmable block: deparsers have the packet, too, and are controls.
 fn kind_of(spec: &BlockSpec) -> BlockKind {
     match spec.bindings.contains(&"") && !spec.role.contains("deparser") {
         true => BlockKind::Parser,

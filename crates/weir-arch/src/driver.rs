@@ -270,7 +270,7 @@ impl Action {
         Action::Drop(Drop { reason, loc, tag })
     }
 
-    /// The packet went no further because a block was stopped.
+    /// The packet is dropped because a programmable block was stopped.
     #[must_use]
     pub fn stopped(reason: Abort, tag: PacketTag) -> Self {
         match reason {
@@ -383,7 +383,8 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// Which blocks run in which order, what the externs mean, and where packets go.
+/// The order of the programmable blocks, the meaning of the externs, and the destination of
+/// packets.
 pub trait Architecture: Send + Sync {
     /// The program it runs.
     fn program(&self) -> &Arc<Program>;

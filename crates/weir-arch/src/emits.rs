@@ -10,13 +10,13 @@ pub(crate) struct Emit {
     pub header: HeaderId,
     /// Where in the deparser.
     pub block: BlockId,
-    /// On every way through the deparser.
+    /// On every path through the deparser.
     pub always: bool,
 }
 
-/// The headers in the order in which they come, whatever way control takes; `None` where that
-/// cannot be said beforehand: a header is emitted twice or changed after that, or the deparser has
-/// a loop.
+/// The headers in the order of their emits, the same on every path; `None` where the order is not
+/// known at compile time: a header is emitted twice or changed after that, or the deparser has a
+/// loop.
 pub(crate) fn emits(program: &Program, deparser: &Body) -> Option<Vec<Emit>> {
     let order = topological(deparser)?;
     let mut found: Vec<Emit> = Vec::new();
@@ -37,8 +37,7 @@ pub(crate) fn emits(program: &Program, deparser: &Body) -> Option<Vec<Emit>> {
     Some(found)
 }
 
-/// Blocks that control can reach, each before those that come after it; `None` where there is a
-/// loop.
+/// The reachable basic blocks in topological order; `None` where there is a loop.
 fn topological(body: &Body) -> Option<Vec<BlockId>> {
     let mut order = Vec::new();
     let mut done = HashSet::new();
@@ -94,7 +93,7 @@ fn changes_after(program: &Program, body: &Body, header: HeaderId, block: BlockI
     false
 }
 
-/// Whether some way through the body does not pass a block.
+/// Whether some path through the body does not pass a basic block.
 fn can_avoid(body: &Body, block: BlockId) -> bool {
     let mut seen = HashSet::from([block]);
     let mut work = vec![BlockId::new(0)];
@@ -138,7 +137,7 @@ pub(crate) fn may_rerun(program: &Program, body: &Body) -> bool {
             read_by_inst(&inst.kind, &program.headers, &mut note);
         }
         read_by_terminator(&block.terminator, &mut note);
-        // In the same block the order counts, in later ones all.
+        // In the same basic block the order counts, in later ones all.
         let mut before = HashSet::new();
         for inst in &block.insts {
             read_by_inst(&inst.kind, &program.headers, &mut |v| {

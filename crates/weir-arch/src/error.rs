@@ -14,7 +14,7 @@ pub enum LoadError {
         /// Targets that can be run.
         known: String,
     },
-    /// A block is missing.
+    /// A programmable block is missing.
     #[error("the program has no block `{role}`, which {target} needs")]
     MissingBlock {
         /// The block's role.
@@ -22,7 +22,7 @@ pub enum LoadError {
         /// The target.
         target: &'static str,
     },
-    /// A block that the architecture does not run.
+    /// A programmable block that the architecture does not run.
     #[error("{place}: the block `{role}` cannot be run: {problem}")]
     BadBlock {
         /// The block's role.
@@ -104,7 +104,7 @@ impl NotCompiled {
         }
     }
 
-    /// Something about a block of a program.
+    /// Something about a programmable block, by its index in [`Program::blocks`].
     #[must_use]
     pub fn block(program: &Program, block: usize, problem: &str) -> Self {
         let block = program.blocks.get(block);

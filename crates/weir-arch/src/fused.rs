@@ -93,7 +93,7 @@ pub enum FusedExit {
     },
 }
 
-/// An architecture's blocks as one pipeline.
+/// An architecture's programmable blocks as one pipeline.
 pub struct Fused {
     /// The pipeline to compile.
     pub pipeline: Arc<Pipeline>,
@@ -227,7 +227,8 @@ pub struct FusedArguments<'a> {
 }
 
 impl FusedArguments<'_> {
-    /// Performs the call as if a block had made it; there is no frame but what `packet` brings.
+    /// Performs the call as if a programmable block had made it; there is no frame but what
+    /// `packet` brings.
     pub(crate) fn with<R>(
         self,
         loc: Loc,

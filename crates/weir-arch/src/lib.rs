@@ -1,4 +1,4 @@
-//! Architectures: which blocks of a program run in which order, and what its externs mean.
+//! Architectures: which programmable blocks run in which order, and what the externs mean.
 //!
 //! [`ARCHITECTURES`] lists them. [`targets()`] describes every one to the compiler. [`load`] makes
 //! an [`Architecture`] of a compiled program: a state machine that takes a packet and the time, and
@@ -52,10 +52,10 @@ mod v1;
 
 /// What architectures are made of: of use to those that are defined outside this crate, too.
 ///
-/// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its blocks, what each call
-/// does (resolved by a [`kit::Vocabulary`]), and the variables that it sets and reads. While a
-/// block runs, a [`kit::Service`] does what tables and stateful externs have in common
-/// ([`Env::service`] lends it). `examples/own_architecture` is one.
+/// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its programmable blocks,
+/// what each call does (resolved by a [`kit::Vocabulary`]), and the variables that it sets and
+/// reads. While a programmable block runs, a [`kit::Service`] does what tables and stateful externs
+/// have in common ([`Env::service`] lends it). `examples/own_architecture` is one.
 pub mod kit {
     pub use crate::calls::{Engines, Vocabulary, block_with_role, note};
     pub use crate::load::{HANDLES, argument, enum_index, member, number, profile, register, scalar, state_of, unit};

@@ -109,19 +109,19 @@ impl Meter {
             return Color::Green;
         };
         self.fill(&config, now_ns);
-        let wanted = u128::from(tokens) * FEMTO;
-        let color = force(if before == Color::Red || self.peak < wanted {
+        let cost = u128::from(tokens) * FEMTO;
+        let color = force(if before == Color::Red || self.peak < cost {
             Color::Red
-        } else if before == Color::Yellow || self.committed < wanted {
+        } else if before == Color::Yellow || self.committed < cost {
             Color::Yellow
         } else {
             Color::Green
         });
         if color != Color::Red {
-            self.peak = self.peak.saturating_sub(wanted);
+            self.peak = self.peak.saturating_sub(cost);
         }
         if color == Color::Green {
-            self.committed = self.committed.saturating_sub(wanted);
+            self.committed = self.committed.saturating_sub(cost);
         }
         color
     }

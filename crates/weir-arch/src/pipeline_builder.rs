@@ -1,10 +1,10 @@
-//! Builds the fused body of an architecture: its blocks, and what it does between them, as one
-//! control-flow graph ([`PipelineBuilder`]).
+//! Builds the fused body of an architecture: its programmable blocks, and what it does between
+//! them, as one control-flow graph ([`PipelineBuilder`]).
 //!
-//! An architecture's `fuse` module appends the program's blocks ([`AppendBlocks`]) and emits
-//! instructions between them. [`PipelineBuilder::finish`] folds the body, classifies the calls that
-//! are left ([`CallKind`]), and gives a [`FinishedPipeline`]. Code generation is weir-jit's; which
-//! blocks run in which order is the architecture's choice.
+//! An architecture's `fuse` module appends the program's parsers, controls and deparsers
+//! ([`AppendCode`]) and emits instructions between them. [`PipelineBuilder::finish`] folds the
+//! body, classifies the calls that are left ([`CallKind`]), and gives a [`FinishedPipeline`]. Code
+//! generation is weir-jit's; the architecture chooses which programmable blocks run in which order.
 
 mod exits;
 mod externs;
@@ -37,7 +37,7 @@ pub(crate) const CHECKSUM: &str = "$internet_checksum";
 /// The call that is [`Pseudo::Sum`].
 pub(crate) const SUM: &str = "$internet_sum";
 /// Width of a sum that is an operand of a further sum: whole 16-bit words, so that the operands
-/// behind it keep their alignment to words.
+/// after it keep their alignment to words.
 pub(crate) const SUM_WIDTH: u32 = 64;
 
 /// The state number of the random generator, by which calls are kept in order.
@@ -60,11 +60,11 @@ pub(crate) struct PipelineBuilder {
 
 /// A parser, control or deparser of the program that was appended to the body.
 pub(crate) struct Appended {
-    /// The body's block for each of its basic blocks, by number.
-    pub blocks: Vec<BlockId>,
-    /// The block behind accept and return.
+    /// For each of its basic blocks, by number, the basic block of the fused body.
+    pub basic_blocks: Vec<BlockId>,
+    /// The basic block after accept and return.
     pub accepted: BlockId,
-    /// The block behind reject.
+    /// The basic block after reject.
     pub rejected: BlockId,
     pub on_error: Option<BlockId>,
 }
@@ -91,7 +91,8 @@ impl PipelineBuilder {
         }
     }
 
-    pub(crate) fn block(&mut self) -> BlockId {
+    /// A new basic block, without instructions yet.
+    pub(crate) fn new_basic_block(&mut self) -> BlockId {
         self.blocks.push(empty())
     }
 
@@ -155,10 +156,10 @@ impl PipelineBuilder {
         }
     }
 
-    /// Branches on a condition. The cursor moves to the block where it holds; returns the block
-    /// where it does not.
+    /// Branches on a condition. The cursor moves to the basic block where it holds; returns the
+    /// basic block where it does not.
     pub(crate) fn branch(&mut self, condition: Operand) -> BlockId {
-        let (then, otherwise) = (self.block(), self.block());
+        let (then, otherwise) = (self.new_basic_block(), self.new_basic_block());
         self.terminate(Terminator::Branch {
             condition,
             then,
@@ -168,8 +169,8 @@ impl PipelineBuilder {
         otherwise
     }
 
-    /// Leaves by an exit where the condition holds. The cursor moves to the block where it does
-    /// not.
+    /// Leaves by an exit where the condition holds. The cursor moves to the basic block where it
+    /// does not.
     pub(crate) fn leave_if(&mut self, condition: VarId, exit: u32) {
         let on = self.branch(Operand::Var(condition));
         self.terminate(Terminator::Exit(exit));
@@ -182,29 +183,29 @@ impl PipelineBuilder {
         result
     }
 
-    /// Reserves blocks for a body of the program. The caller fills them, then moves the cursor to
-    /// [`Appended::accepted`].
+    /// Reserves basic blocks for a body of the program. The caller fills them, then moves the
+    /// cursor to [`Appended::accepted`].
     pub(crate) fn reserve(&mut self, body: &Body) -> Appended {
-        let blocks: Vec<BlockId> = body.blocks.ids().map(|_| self.block()).collect();
-        let (accepted, rejected) = (self.block(), self.block());
-        let start = blocks.first().copied().unwrap_or(accepted);
+        let basic_blocks: Vec<BlockId> = body.blocks.ids().map(|_| self.new_basic_block()).collect();
+        let (accepted, rejected) = (self.new_basic_block(), self.new_basic_block());
+        let start = basic_blocks.first().copied().unwrap_or(accepted);
         self.terminate(Terminator::Goto(start));
         Appended {
-            on_error: body.on_error.map(|b| blocks[b.index()]),
-            blocks,
+            on_error: body.on_error.map(|b| basic_blocks[b.index()]),
+            basic_blocks,
             accepted,
             rejected,
         }
     }
 
-    /// Terminates a basic block of a reserved body, with its targets mapped to the reserved blocks.
+    /// Terminates a basic block of a reserved body, with its targets mapped to the reserved ones.
     pub(crate) fn terminate_mapped(&mut self, appended: &Appended, terminator: &Terminator, loc: Loc) {
         let terminator = match terminator {
             Terminator::Accept | Terminator::Return => Terminator::Goto(appended.accepted),
             Terminator::Reject => Terminator::Goto(appended.rejected),
             other => {
                 let mut other = other.clone();
-                other.map_targets(|b| appended.blocks[b.index()]);
+                other.map_targets(|b| appended.basic_blocks[b.index()]);
                 other
             }
         };
@@ -212,8 +213,8 @@ impl PipelineBuilder {
         self.blocks[self.cursor].loc = loc;
     }
 
-    /// Begins a block of a parser with an advance by 0 bits. That never fails, but makes `on_error`
-    /// a successor of the block: where engines go when its loop times out.
+    /// Begins a basic block of a parser with an advance by 0 bits. That never fails, but makes
+    /// `on_error` a successor of the block, where engines continue when its loop times out.
     pub(crate) fn may_time_out(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };
@@ -223,12 +224,12 @@ impl PipelineBuilder {
     /// Prepares the [`free_loops`] of an appended parser for time-outs.
     pub(crate) fn bound_free_loops(&mut self, parser: &Body, appended: &Appended) {
         for id in free_loops(parser) {
-            self.may_time_out(appended.blocks[id.index()]);
+            self.may_time_out(appended.basic_blocks[id.index()]);
         }
     }
 
     /// Joins the two ends of a parser, `accepted` and `rejected`. Stores the error in `field` and
-    /// reports it to the host. The cursor moves behind the join.
+    /// reports it to the host. The cursor moves after the join.
     pub(crate) fn join_parser_ends(
         &mut self,
         accepted: BlockId,
@@ -236,7 +237,7 @@ impl PipelineBuilder {
         error: VarId,
         field: Option<VarId>,
     ) {
-        let parsed = self.block();
+        let parsed = self.new_basic_block();
         self.cursor = accepted;
         self.set(field, 0);
         self.terminate(Terminator::Goto(parsed));
@@ -287,7 +288,7 @@ impl PipelineBuilder {
     /// Appends an assertion. Only a failed one calls the host, which then drops the packet.
     pub(crate) fn assertion(&mut self, kind: &InstKind, call: &Call, loc: Loc) {
         let condition = call.input(0).cloned().unwrap_or_else(|| constant(1, 0));
-        let (fails, holds) = (self.block(), self.block());
+        let (fails, holds) = (self.new_basic_block(), self.new_basic_block());
         self.terminate(Terminator::Branch {
             condition,
             then: holds,
@@ -436,14 +437,14 @@ fn lookahead_bytes(program: &Program) -> usize {
     bits.max().map_or(0, |bits| (bits + 7).div_ceil(8) as usize)
 }
 
-/// The tables and the state that blocks of a program access; `kind_of` classifies their calls.
+/// The tables and the state that programmable blocks access; `kind_of` classifies their calls.
 pub(crate) fn touched(
     program: &Program,
-    blocks: &[usize],
+    programmable_blocks: &[usize],
     kind_of: impl Fn(&Call, Loc) -> Option<CallKind>,
 ) -> Touched {
     let mut touched = Touched::default();
-    let bodies = blocks.iter().map(|b| &program.blocks[*b].body);
+    let bodies = programmable_blocks.iter().map(|b| &program.blocks[*b].body);
     for (_, block) in bodies.flat_map(|b| b.blocks.iter()) {
         if let Terminator::Lookup(lookup) = &block.terminator {
             touched.tables.insert(lookup.table);
@@ -459,8 +460,9 @@ pub(crate) fn touched(
     touched
 }
 
-/// Appends blocks of the program to a body. Each architecture translates instructions its own way.
-pub(crate) trait AppendBlocks: DerefMut<Target = PipelineBuilder> {
+/// Appends code of the program to the fused body. Each architecture translates instructions its own
+/// way.
+pub(crate) trait AppendCode: DerefMut<Target = PipelineBuilder> {
     /// Appends an instruction of the program, or its translation.
     fn instruction(&mut self, kind: &InstKind, loc: Loc);
 
@@ -469,16 +471,17 @@ pub(crate) trait AppendBlocks: DerefMut<Target = PipelineBuilder> {
         terminator.clone()
     }
 
-    /// Appends a block of the program. The cursor moves behind it.
-    fn append(&mut self, program: &Arc<Program>, index: usize) -> Appended {
+    /// Appends a programmable block, by its index in [`Program::blocks`]. The cursor moves after
+    /// it.
+    fn append_code_of(&mut self, program: &Arc<Program>, index: usize) -> Appended {
         self.append_body(&program.blocks[index].body)
     }
 
-    /// As [`AppendBlocks::append`], for any body of the program.
+    /// As [`AppendCode::append_code_of`], for any body of the program.
     fn append_body(&mut self, body: &Body) -> Appended {
         let appended = self.reserve(body);
         for (id, block) in body.blocks.iter() {
-            self.cursor = appended.blocks[id.index()];
+            self.cursor = appended.basic_blocks[id.index()];
             let cursor = self.cursor;
             self.blocks[cursor].loc = block.loc;
             for inst in &block.insts {

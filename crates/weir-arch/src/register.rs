@@ -251,12 +251,16 @@ impl WordCells {
     /// The cells as [`FlatCells`] says, at least this number if they grow; they stay where they are
     /// until the array grows or is replaced. `None`: the array is too large for that.
     pub fn flat(&mut self, cells: u64) -> Option<&Arc<[AtomicU64]>> {
-        let wanted = match self.grows {
+        let required = match self.grows {
             true => cells.min(FLAT_WORDS / self.stride.max(1) as u64),
             false => self.size,
         };
-        if (self.flat.is_none() || self.capacity() < wanted) && (self.grows || self.is_flat()) {
-            let cells = if self.grows { wanted.next_power_of_two() } else { wanted };
+        if (self.flat.is_none() || self.capacity() < required) && (self.grows || self.is_flat()) {
+            let cells = if self.grows {
+                required.next_power_of_two()
+            } else {
+                required
+            };
             self.lay_out(cells);
         }
         self.flat.as_ref()

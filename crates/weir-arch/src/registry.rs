@@ -74,8 +74,8 @@ fn find(program: &Program) -> Option<&'static Registration> {
 /// The architecture of a program, with the engine that runs it and externs besides its own.
 ///
 /// # Errors
-/// The first reason why it cannot be run: its target, a missing block, or an unknown extern.
-/// [`unimplemented()`] knows the others.
+/// The first reason why it cannot be run: its target, a missing programmable block, or an unknown
+/// extern. [`unimplemented()`] knows the others.
 pub fn load(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Box<dyn Architecture>, LoadError> {
     let target = engine.program().target.clone();
     load_all(engine, externs).map_err(|errors| {
@@ -102,9 +102,9 @@ pub fn unimplemented(program: &Program, externs: &Registry) -> Vec<LoadError> {
     load_all(engine, externs).err().unwrap_or_default()
 }
 
-/// All that a compiler would not have made of a program that was read from a text: blocks, shared
-/// variables, tables and calls that are not those of its architecture. Loading a saved
-/// program checks this first; the program has been verified.
+/// All that a compiler would not have made of a program that was read from a text: programmable
+/// blocks, shared variables, tables and calls that are not those of its architecture. Loading a
+/// saved program checks this first; the program has been verified.
 #[must_use]
 pub fn nonconformities(program: &Program) -> Vec<LoadError> {
     find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target))

@@ -8,7 +8,7 @@
 //! deparses it and runs the egress parser.
 
 use crate::emits::Emit;
-use crate::pipeline_builder::AppendBlocks;
+use crate::pipeline_builder::AppendCode;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_ir::passes::{Renaming, read_by_inst, read_by_terminator, written};
@@ -182,13 +182,13 @@ impl Emitted {
 }
 
 /// Appends a parser of what was emitted.
-pub(crate) trait Reparse: AppendBlocks {
+pub(crate) trait Reparse: AppendCode {
     /// The headers that were emitted.
     fn emitted(&self) -> &Emitted;
 
     /// Appends the egress parser. Returns the basic blocks after accept and reject.
     fn reparse(&mut self, program: &Arc<Program>, parser: &Body) -> (BlockId, BlockId) {
-        let (accepted, rejected) = (self.block(), self.block());
+        let (accepted, rejected) = (self.new_basic_block(), self.new_basic_block());
         let mut known: HashMap<Point, BlockId> = HashMap::new();
         let mut work = Vec::new();
         let start = self.point((BlockId::new(0), 0, 0), &mut known, &mut work);
@@ -246,7 +246,7 @@ pub(crate) trait Reparse: AppendBlocks {
         if let Some(block) = known.get(&point) {
             return *block;
         }
-        let block = self.block();
+        let block = self.new_basic_block();
         known.insert(point, block);
         work.push(point);
         block
@@ -310,7 +310,7 @@ pub(crate) trait Reparse: AppendBlocks {
             return *block;
         }
         let here = self.cursor;
-        let block = self.block();
+        let block = self.new_basic_block();
         self.cursor = block;
         for emitted_index in 0..consumed {
             if !self.emitted().aliased.contains(&emitted_index) {

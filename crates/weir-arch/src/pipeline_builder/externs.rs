@@ -1,7 +1,8 @@
 //! Calls of registered externs in a fused body.
 //!
 //! A call for which a packet may wait is two calls: the first hands its inputs over, the second
-//! gets its outputs. Between them is a block where the packet suspends if it must wait.
+//! gets its outputs. Between them is a basic block where the packet suspends if it must
+//! wait.
 
 use super::PipelineBuilder;
 use crate::bound::BoundCall;
@@ -21,7 +22,7 @@ impl PipelineBuilder {
             ..call.clone()
         };
         self.push(InstKind::Call(begin), loc);
-        let (suspended, done) = (self.block(), self.block());
+        let (suspended, done) = (self.new_basic_block(), self.new_basic_block());
         self.terminate(Terminator::Branch {
             condition: Operand::Var(waits),
             then: suspended,

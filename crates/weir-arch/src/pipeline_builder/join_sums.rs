@@ -1,4 +1,4 @@
-//! Merges consecutive sums of a block into one, after paths were folded.
+//! Merges consecutive sums of a basic block into one, after paths were folded.
 //!
 //! A sum over headers is emitted header by header, because each may be invalid. Where several
 //! headers are certainly valid, one call over all their fields is cheaper: the engine folds the
@@ -136,7 +136,7 @@ fn read_by(headers: &weir_ir::Arena<Header>, inst: &Inst, var: VarId) -> usize {
     times
 }
 
-/// Whether a variable is live at an instruction of a block.
+/// Whether a variable is live at an instruction of a basic block.
 fn is_read(program: &Program, body: &Body, id: BlockId, from: usize, var: VarId) -> bool {
     let mut seen = vec![false; body.blocks.len()];
     let mut work = vec![(id, from)];

@@ -83,7 +83,7 @@ impl PipelineBuilder {
         sum
     }
 
-    /// Jumps to a block and moves the cursor there.
+    /// Jumps to a basic block and moves the cursor there.
     pub(crate) fn jump_to(&mut self, to: weir_ir::BlockId) {
         self.terminate(Terminator::Goto(to));
         self.cursor = to;

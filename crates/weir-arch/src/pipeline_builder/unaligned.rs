@@ -14,7 +14,7 @@ pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Opt
         let unaligned = block.insts.iter().position(|inst| is_unaligned(program, &inst.kind));
         cuts.extend(unaligned.map(|index| (id, index)));
     }
-    let calls = blocks_behind_calls(body);
+    let calls = blocks_after_calls(body);
     let has_called = |id: BlockId, index: usize| {
         let before = body.blocks[id].insts.iter().take(index);
         calls[id.index()] || before.into_iter().any(|inst| has_effect(&inst.kind))
@@ -66,20 +66,20 @@ fn has_effect(kind: &InstKind) -> bool {
     matches!(kind, InstKind::Call(call) if !call.is_pure)
 }
 
-/// Per block, whether a call with effects may precede it.
-fn blocks_behind_calls(body: &Body) -> Vec<bool> {
-    let mut behind = vec![false; body.blocks.len()];
+/// Per basic block, whether a call with effects may precede it.
+fn blocks_after_calls(body: &Body) -> Vec<bool> {
+    let mut after_call = vec![false; body.blocks.len()];
     let calling = body
         .blocks
         .iter()
         .filter(|(_, b)| b.insts.iter().any(|i| has_effect(&i.kind)));
     let mut work: Vec<_> = calling.flat_map(|(id, _)| body.successors(id)).collect();
     while let Some(id) = work.pop() {
-        if !std::mem::replace(&mut behind[id.index()], true) {
+        if !std::mem::replace(&mut after_call[id.index()], true) {
             work.extend(body.successors(id));
         }
     }
-    behind
+    after_call
 }
 
 /// Removes emits of unaligned headers that are never valid.

@@ -1,5 +1,5 @@
-//! The order of things: what happens to a packet between the blocks, section 6 of the
-//! specification.
+//! The order of the programmable blocks, and the processing of a packet between them: section 6 of
+//! the specification.
 
 use super::externs::{self, EMPTY_GROUP, Op, SELECTORS, TARGET};
 use super::fields::{self, Carried, Fields, Path, get, set};
@@ -31,9 +31,9 @@ pub(crate) const PORT_CPU: u32 = 0xffff_fffd;
 /// `PSA_CLONE_SESSION_TO_CPU`
 const SESSION_TO_CPU: u32 = 0;
 
-/// Positions of the blocks in [`Program::blocks`].
+/// Indices of the programmable blocks in [`Program::blocks`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blocks {
+pub(crate) struct ProgrammableBlocks {
     pub ingress: Pipeline,
     pub egress: Pipeline,
 }
@@ -96,7 +96,7 @@ pub struct Psa {
     pub(crate) program: Arc<Program>,
     engines: Engines,
     ops: Vec<Op>,
-    pub(crate) blocks: Blocks,
+    pub(crate) blocks: ProgrammableBlocks,
     pub(crate) fields: Fields,
     pub(crate) colors: Colors,
     /// What the ingress deparser emits, where that can be said beforehand.
@@ -110,8 +110,8 @@ impl Psa {
     /// Prepares a program. `externs` are what it may call besides PSA's own.
     ///
     /// # Errors
-    /// A block is missing, or it uses an extern that neither PSA has nor the caller brings: all
-    /// that is so.
+    /// A programmable block is missing, or it uses an extern that neither PSA has nor the caller
+    /// brings: all that is so.
     pub fn new(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
@@ -128,7 +128,7 @@ impl Psa {
                 deparser_has_side_effects: has_side_effects(deparser),
             })
         };
-        let blocks = Blocks {
+        let blocks = ProgrammableBlocks {
             ingress: pipeline("ingress_parser", "ingress", "ingress_deparser").map_err(|e| vec![e])?,
             egress: pipeline("egress_parser", "egress", "egress_deparser").map_err(|e| vec![e])?,
         };
@@ -151,7 +151,7 @@ impl Psa {
         self.ops.get(site.index())
     }
 
-    /// Whether a block has lasting effects other than the permitted ones.
+    /// Whether a programmable block has lasting effects other than the permitted ones.
     pub(crate) fn has_side_effects(&self, block: usize, allowed: impl Fn(&Op) -> bool) -> bool {
         has_side_effects(&self.program, &self.engines, &self.ops, block, allowed)
     }
@@ -420,7 +420,7 @@ impl Psa {
     }
 }
 
-/// Whether a block has lasting effects other than the permitted ones.
+/// Whether a programmable block has lasting effects other than the permitted ones.
 fn has_side_effects(
     program: &Program,
     engines: &Engines,
@@ -575,9 +575,9 @@ impl Architecture for Psa {
     }
 
     fn observes_queues(&self) -> bool {
-        let told: Vec<VarId> = self.fields.egress_timestamp.into_iter().collect();
+        let queue_measurements: Vec<VarId> = self.fields.egress_timestamp.into_iter().collect();
         let class: Vec<VarId> = self.fields.ingress.class_of_service.into_iter().collect();
-        reads_any(&self.program, &told) || sets_any(&self.program, &class)
+        reads_any(&self.program, &queue_measurements) || sets_any(&self.program, &class)
     }
 
     fn enqueued(&self, _: &mut EgressPacket, _: u64, _: u64) {}

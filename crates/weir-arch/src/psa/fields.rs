@@ -30,8 +30,7 @@ impl Path {
     ];
 }
 
-/// Metadata of a program that goes from one block to another with the packet: the variables of a
-/// group.
+/// Metadata that a packet carries from one programmable block to another: the variables of a group.
 pub(crate) type Carried = Arc<[VarId]>;
 
 /// The variables. What a program does not have is `None`.

@@ -10,7 +10,7 @@ use crate::state::Digest;
 use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId};
 
-/// What instances of `Checksum` and `InternetChecksum` hold while one block runs.
+/// What instances of `Checksum` and `InternetChecksum` hold while one programmable block runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checksums {
     data: Vec<(ExternId, BitBuffer)>,
@@ -27,7 +27,7 @@ impl Checksums {
     }
 }
 
-/// Serves one packet in one block.
+/// Serves one packet in one programmable block.
 pub(crate) struct PsaRuntime<'a> {
     pub arch: &'a Psa,
     /// The state; its bytes are those that the parser of this pipeline got.

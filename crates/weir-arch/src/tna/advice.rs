@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// Whether a block is the control of egress; `None`: it is the control of no gress.
+/// Whether a programmable block is the control of egress; `None`: it is the control of no gress.
 fn gress(block: &Block) -> Option<bool> {
     match block.role.split_once('.')?.1 {
         "ingress" => Some(false),
@@ -85,7 +85,7 @@ fn gress(block: &Block) -> Option<bool> {
     }
 }
 
-/// The kinds of blocks in which hardware has something, as roles call them without the gress.
+/// The programmable blocks in which hardware has an extern, as roles name them without the gress.
 fn home(type_name: &str) -> Option<&'static [&'static str]> {
     Some(match type_name {
         "Mirror" => &["deparser"],
@@ -165,7 +165,7 @@ fn all_accesses<'a>(program: &'a Program, body: &'a Body) -> impl Iterator<Item 
     body.blocks.iter().flat_map(move |(id, _)| accesses(program, body, id))
 }
 
-/// What a packet may have been through when it comes to a block.
+/// What a packet may have accessed before a basic block.
 #[derive(Clone, Default, PartialEq)]
 struct Past {
     arrays: BTreeSet<ExternId>,
@@ -177,7 +177,7 @@ fn twice(program: &Program, body: &Body, found: &mut Found) {
     let start = BlockId::new(0);
     let mut work = vec![(start, Past::default())];
     while let Some((id, past)) = work.pop() {
-        // A block before which nothing has happened is new all the same.
+        // A basic block before which nothing was accessed is new all the same.
         let is_first = !pasts.contains_key(&id.index());
         let known = pasts.entry(id.index()).or_default();
         let before = known.clone();

@@ -69,8 +69,8 @@ impl Tna {
     /// Prepares a program. `externs` are what it may call besides the architecture's own.
     ///
     /// # Errors
-    /// A block is missing or cannot be run, or it uses an extern that cannot be run: all that is
-    /// so.
+    /// A programmable block is missing or cannot be run, or it uses an extern that cannot be run:
+    /// all that is so.
     pub(super) fn new(engine: Arc<dyn Executable>, externs: &Registry, chip: Chip) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
@@ -177,7 +177,7 @@ impl Tna {
         })
     }
 
-    /// Runs blocks of a gress on what was parsed, its deparser last.
+    /// Runs programmable blocks of a gress, its deparser last, on a parsed packet.
     fn process(
         &self,
         gress: &Gress,
@@ -469,9 +469,9 @@ impl Architecture for Tna {
 
     fn observes_queues(&self) -> bool {
         let pipes = || self.pipes.iter();
-        let told: Vec<VarId> = pipes().flat_map(|pipe| pipe.egress.told_of_queues()).collect();
+        let queue_measurements: Vec<VarId> = pipes().flat_map(|pipe| pipe.egress.queue_measurements()).collect();
         let queue: Vec<VarId> = pipes().filter_map(|pipe| pipe.tm.queue).collect();
-        self.has_ghost() || reads_any(&self.program, &told) || sets_any(&self.program, &queue)
+        self.has_ghost() || reads_any(&self.program, &queue_measurements) || sets_any(&self.program, &queue)
     }
 
     fn enqueued(&self, packet: &mut EgressPacket, _: u64, depth: u64) {
@@ -498,7 +498,7 @@ impl Architecture for Tna {
         let (service, tracer) = env.service(0);
         let mut runtime = TnaRuntime::new(self, &pipe.ingress, service);
         // That it was stopped concerns no packet.
-        self.engines.run(ghost.block, &mut state, tracer, &mut runtime);
+        self.engines.run(ghost.control, &mut state, tracer, &mut runtime);
     }
 
     fn replica(&self, packet: &EgressPacket, rid: u32) -> EgressPacket {

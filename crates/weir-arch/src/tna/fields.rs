@@ -43,7 +43,8 @@ pub(crate) struct Pipe {
 /// The ghost control, which receives queue events, and its metadata.
 #[derive(Debug, Clone)]
 pub(crate) struct Ghost {
-    pub block: usize,
+    /// The control, by its index in [`Program::blocks`].
+    pub control: usize,
     pub valid: Option<VarId>,
     pub length: Option<VarId>,
     pub queue: Option<VarId>,
@@ -52,14 +53,14 @@ pub(crate) struct Ghost {
 
 impl Ghost {
     fn new(program: &Program, number: usize) -> Option<Self> {
-        let wanted = role(number, "ghost");
-        let told = |path| program.shared_var(&role(number, "ghost_intrinsic_metadata"), path);
+        let control_role = role(number, "ghost");
+        let metadata = |path| program.shared_var(&role(number, "ghost_intrinsic_metadata"), path);
         Some(Ghost {
-            block: program.blocks.iter().position(|b| b.role == wanted)?,
-            valid: told("$valid$"),
-            length: told("qlength"),
-            queue: told("qid"),
-            pipe: told("pipe_id"),
+            control: program.blocks.iter().position(|b| b.role == control_role)?,
+            valid: metadata("$valid$"),
+            length: metadata("qlength"),
+            queue: metadata("qid"),
+            pipe: metadata("pipe_id"),
         })
     }
 }
@@ -153,8 +154,8 @@ impl Gress {
     fn new(program: &Program, effective: &Program, pipe: usize, direction: Direction) -> Result<Self, LoadError> {
         let name_of_direction = direction.name();
         let block = |name: &str| -> Result<usize, LoadError> {
-            let wanted = role(pipe, &format!("{name_of_direction}{name}"));
-            let found = program.blocks.iter().position(|b| b.role == wanted);
+            let programmable_block_role = role(pipe, &format!("{name_of_direction}{name}"));
+            let found = program.blocks.iter().position(|b| b.role == programmable_block_role);
             found.ok_or(LoadError::MissingBlock {
                 role: missing(direction, name),
                 target: "tna",
@@ -199,8 +200,8 @@ impl Gress {
         })
     }
 
-    /// Of egress: the variables that tell how long a packet waited in its queue.
-    pub(crate) fn told_of_queues(&self) -> impl Iterator<Item = VarId> {
+    /// Of egress: the variables by which a program can read how long a packet waited in its queue.
+    pub(crate) fn queue_measurements(&self) -> impl Iterator<Item = VarId> {
         const NAMES: [&str; 4] = ["enq_qdepth", "enq_tstamp", "deq_qdepth", "deq_timedelta"];
         let fields = self.intrinsic.fields.iter();
         let named = fields.filter(|(name, _)| NAMES.contains(&name.as_str()));
@@ -231,7 +232,7 @@ fn role(pipe: usize, name: &str) -> String {
     format!("pipe{pipe}.{name}")
 }
 
-/// A missing block's name, for messages.
+/// A missing programmable block's name, for messages.
 fn missing(direction: Direction, name: &str) -> &'static str {
     match (direction, name) {
         (Direction::Ingress, "") => "ingress",

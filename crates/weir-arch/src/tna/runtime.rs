@@ -1,4 +1,4 @@
-//! The [`Runtime`] of TNA blocks: it serves their lookups and extern calls.
+//! The [`Runtime`] of TNA's programmable blocks: it serves their lookups and extern calls.
 
 use super::driver::Tna;
 use super::externs::ExternOp;
@@ -64,10 +64,10 @@ struct Counted {
     follows: bool,
 }
 
-/// Serves one packet in one block.
+/// Serves one packet in one programmable block.
 pub(crate) struct TnaRuntime<'a> {
     pub arch: &'a Tna,
-    /// The gress that the block belongs to.
+    /// The gress of the programmable block.
     pub gress: &'a Gress,
     /// The state; its bytes are those of the packet without the headers in front of it.
     pub service: Service<'a>,

@@ -208,8 +208,8 @@ pub(crate) const T2NA: Target = Target {
     ..TNA
 };
 
-/// A block of which a program may have none: only the first pipe must be there, and of it all but
-/// the ghost; that, the package's type sees to, too.
+/// An optional programmable block: only the first pipe must be there, all of it but the ghost
+/// control. The package's type ensures that, too.
 const fn optional(path: &'static [&'static str], role: &'static str, bindings: &'static [&'static str]) -> BlockSpec {
     BlockSpec {
         optional: true,
@@ -373,7 +373,7 @@ const MULTI_PARSER_SWITCH: [BlockSpec; 164] = join([
     &multi_parser_pipe!(optional, "pipe3"),
 ]);
 
-/// The lists one after the other, `N` blocks in all.
+/// The concatenated lists, `N` programmable blocks in all.
 const fn join<const N: usize, const LISTS: usize>(lists: [&[BlockSpec]; LISTS]) -> [BlockSpec; N] {
     let mut all = [block(&[], "", &[]); N];
     let (mut list, mut next) = (0, 0);

@@ -32,9 +32,9 @@ mod instance {
     pub const RESUBMITTED: u64 = 6;
 }
 
-/// Positions of the blocks in [`Program::blocks`].
+/// Indices of the programmable blocks in [`Program::blocks`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Blocks {
+pub(crate) struct ProgrammableBlocks {
     pub parser: usize,
     pub verify_checksum: usize,
     pub ingress: usize,
@@ -43,10 +43,10 @@ pub(crate) struct Blocks {
     pub deparser: usize,
 }
 
-impl Blocks {
+impl ProgrammableBlocks {
     fn new(program: &Program) -> Result<Self, LoadError> {
         let block = |role| calls::block_with_role(program, role, TARGET);
-        Ok(Blocks {
+        Ok(ProgrammableBlocks {
             parser: block("parser")?,
             verify_checksum: block("verify_checksum")?,
             ingress: block("ingress")?,
@@ -67,7 +67,7 @@ pub struct V1Model {
     pub(crate) program: Arc<Program>,
     engines: Engines,
     ops: Vec<Op>,
-    blocks: Blocks,
+    blocks: ProgrammableBlocks,
     pub(crate) algorithms: Vec<Option<Algorithm>>,
     pub(crate) fields: StandardMetadata,
     pub(crate) groups: Groups,
@@ -78,8 +78,8 @@ impl V1Model {
     /// Prepares a program. `externs` are what it may call besides v1model's own.
     ///
     /// # Errors
-    /// A block is missing, or it uses an extern that neither v1model has nor the caller brings: all
-    /// that is so.
+    /// A programmable block is missing, or it uses an extern that neither v1model has nor the
+    /// caller brings: all that is so.
     pub fn new(engine: Arc<dyn Executable>, externs: &Registry) -> Result<Self, Vec<LoadError>> {
         let program = Arc::clone(engine.program());
         let engines = Engines::new(engine);
@@ -88,7 +88,7 @@ impl V1Model {
         let ops = externs::resolve(&program, engines.sites(), &registered)?;
         Ok(V1Model {
             ops,
-            blocks: Blocks::new(&program).map_err(|e| vec![e])?,
+            blocks: ProgrammableBlocks::new(&program).map_err(|e| vec![e])?,
             algorithms: externs::algorithms(&program),
             fields: StandardMetadata::new(&program),
             groups: Groups::new(&program),
@@ -525,16 +525,16 @@ impl Architecture for V1Model {
 
     fn observes_queues(&self) -> bool {
         let fields = &self.fields;
-        let told = [
+        let queue_measurements = [
             fields.enq_timestamp,
             fields.enq_qdepth,
             fields.deq_timedelta,
             fields.deq_qdepth,
             fields.egress_global_timestamp,
         ];
-        let told: Vec<VarId> = told.into_iter().flatten().collect();
+        let queue_measurements: Vec<VarId> = queue_measurements.into_iter().flatten().collect();
         let priority: Vec<VarId> = fields.priority.into_iter().collect();
-        reads_any(&self.program, &told) || sets_any(&self.program, &priority)
+        reads_any(&self.program, &queue_measurements) || sets_any(&self.program, &priority)
     }
 
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64) {

@@ -25,8 +25,8 @@ pub(crate) const REGISTRATION: Registration = Registration {
     load: |engine, externs| Ok(Box::new(V1Model::new(engine, externs)?)),
 };
 
-/// Headers' validity that calls look at.
-fn looked_at(program: &Program) -> impl Iterator<Item = VarId> + '_ {
+/// The validity variables that calls read.
+fn validity_reads(program: &Program) -> impl Iterator<Item = VarId> + '_ {
     let bodies = program.blocks.iter().map(|block| &block.body);
     let insts = bodies
         .flat_map(|body| body.blocks.iter())
@@ -48,7 +48,7 @@ pub(crate) fn observes(program: &Program) -> Observer {
     for block in program.blocks.iter().filter(|b| late(&b.role)) {
         read_by(program, &block.body, &mut |v| length_is_read |= Some(v) == length);
     }
-    let mut besides: HashSet<VarId> = looked_at(program).collect();
+    let mut besides: HashSet<VarId> = validity_reads(program).collect();
     if length_is_read {
         besides.extend(measured(program));
     }

@@ -76,8 +76,8 @@ fn kind_of(op: &Op) -> Option<CallKind> {
     })
 }
 
-/// The shared variables that a block reads, and a group of metadata that the driver looks at after
-/// it.
+/// The shared variables that a programmable block reads, and a group of metadata that the driver
+/// reads after it.
 fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
     let program = &arch.program;
     let mut read = VarSet::new(program.vars.len());

@@ -1,4 +1,5 @@
-//! PSA's blocks and what the driver does between them, as one pipeline for a compiling engine.
+//! PSA's programmable blocks and what the driver does between them, as one pipeline for a compiling
+//! engine.
 //!
 //! The pipeline is the fast path: a packet that is received at a port and sent to one port, whose
 //! queue is empty, or dropped. Clones, groups, resubmission, recirculation and other classes of
@@ -17,7 +18,7 @@ use super::fields::Path;
 use crate::emits::{self, Emit};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
-use crate::pipeline_builder::{AppendBlocks, Appended, PipelineBuilder, constant, free_loops, pseudo};
+use crate::pipeline_builder::{AppendCode, Appended, PipelineBuilder, constant, free_loops, pseudo};
 use crate::queue_use::sets_any;
 use crate::reparse::{self, Emitted, Reparse};
 use std::ops::{Deref, DerefMut};
@@ -46,7 +47,7 @@ pub(crate) mod exit {
     pub const EXTERN: u32 = 9;
 }
 
-/// Makes the pipeline's body block by block.
+/// Makes the pipeline's body, one programmable block after the other.
 struct Builder<'a> {
     arch: &'a Psa,
     builder: PipelineBuilder,
@@ -54,8 +55,8 @@ struct Builder<'a> {
     /// The port a packet goes to.
     port: VarId,
     emitted: Emitted,
-    /// The block that is being appended.
-    current: usize,
+    /// The programmable block that is being appended, by its index in [`Program::blocks`].
+    current_block: usize,
     /// Something cannot be done.
     problem: Option<NotCompiled>,
 }
@@ -97,8 +98,8 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     let Some(emits) = arch.emits.clone() else {
         return refused(blocks.ingress.deparser, "what it emits is not known beforehand");
     };
-    // Blocks that the driver repeats, or runs only on request, must have no lasting effects.
-    // For digests the driver takes over, and runs the ingress deparser from its beginning.
+    // Parsers and deparsers that the driver repeats, or runs only on request, must have no lasting
+    // effects. For digests the driver takes over, and runs the ingress deparser from its beginning.
     let nothing = |_: &Op| false;
     let digests = |op: &Op| matches!(op, Op::Digest { .. });
     let deparser = &program.blocks[blocks.ingress.deparser].body;
@@ -147,7 +148,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
         now_us,
         port,
         emitted,
-        current: 0,
+        current_block: 0,
         problem: None,
     };
     let error_path = builder.append_pipeline();
@@ -161,12 +162,12 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     }
 }
 
-impl AppendBlocks for Builder<'_> {
+impl AppendCode for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let blocks = self.arch.blocks;
         match kind {
             InstKind::Mark(_) => {}
-            InstKind::Emit { header } if self.current == blocks.ingress.deparser => {
+            InstKind::Emit { header } if self.current_block == blocks.ingress.deparser => {
                 let emitted_index = self.emitted.emits.iter().position(|e| e.header == *header);
                 if let Some(flag) = emitted_index.and_then(|emitted_index| self.emitted.flags[emitted_index]) {
                     self.set(Some(flag), 1);
@@ -200,22 +201,22 @@ impl Reparse for Builder<'_> {
 }
 
 impl Builder<'_> {
-    fn block_of(&mut self, index: usize) -> Appended {
+    fn append_programmable_block(&mut self, index: usize) -> Appended {
         let program = Arc::clone(&self.arch.program);
         self.begin(index);
-        self.append(&program, index)
+        self.append_code_of(&program, index)
     }
 
-    /// Whether a block of egress is being appended.
+    /// Whether egress is being appended.
     fn is_egress(&self) -> bool {
         let egress = self.arch.blocks.egress;
-        [egress.parser, egress.control, egress.deparser].contains(&self.current)
+        [egress.parser, egress.control, egress.deparser].contains(&self.current_block)
     }
 
     /// Appends a call of a registered extern.
     fn registered(&mut self, call: &Call, loc: Loc) -> Option<()> {
         let blocks = self.arch.blocks;
-        if [blocks.ingress.parser, blocks.egress.parser].contains(&self.current) {
+        if [blocks.ingress.parser, blocks.egress.parser].contains(&self.current_block) {
             return None;
         }
         let bound = Arc::clone(self.arch.registered.find(call, loc)?);
@@ -224,7 +225,7 @@ impl Builder<'_> {
     }
 
     fn begin(&mut self, index: usize) {
-        self.current = index;
+        self.current_block = index;
         self.clear_sums();
     }
 
@@ -259,9 +260,9 @@ impl Builder<'_> {
                 }
                 Some(())
             }
-            Some(Op::Digest { .. }) if self.current == self.arch.blocks.ingress.deparser => {
+            Some(Op::Digest { .. }) if self.current_block == self.arch.blocks.ingress.deparser => {
                 self.terminate(Terminator::Exit(exit::PUNT_AFTER_INGRESS));
-                self.cursor = self.block();
+                self.cursor = self.new_basic_block();
                 Some(())
             }
             Some(op) if op.is_fusible() => {
@@ -321,7 +322,7 @@ impl Builder<'_> {
         vars.iter().for_each(|v| self.set(*v, value));
     }
 
-    /// Sets metadata that a block is not to see to zero; `None` where that cannot be done.
+    /// Sets metadata that a programmable block must not see to zero; `None` if that cannot be done.
     fn clear(&mut self, vars: &[VarId]) -> Option<()> {
         for &var in vars {
             match self.program.vars[var].ty {
@@ -339,7 +340,7 @@ impl Builder<'_> {
         let parser = &arch.program.blocks[blocks.ingress.parser].body;
         let error = parser.error?;
         self.set_all(&fields.ingress_path, fields.path(Path::Normal));
-        let appended = self.block_of(blocks.ingress.parser);
+        let appended = self.append_programmable_block(blocks.ingress.parser);
         self.bound_free_loops(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
         self.join_parser_ends(appended.accepted, appended.rejected, error, fields.ingress_error);
@@ -354,12 +355,12 @@ impl Builder<'_> {
         }
         let before = measured.then(|| self.header_bytes(&headers));
         self.set(fields.ingress.drop, 1);
-        self.block_of(blocks.ingress.control);
+        self.append_programmable_block(blocks.ingress.control);
         self.end_of_ingress();
         for group in [&fields.normal, &fields.clone_i2e] {
             self.clear(group)?;
         }
-        self.block_of(blocks.ingress.deparser);
+        self.append_programmable_block(blocks.ingress.deparser);
         if let Some(before) = before {
             self.leave_if_longer(before, &emitted);
         }
@@ -443,14 +444,14 @@ impl Builder<'_> {
         self.begin(blocks.egress.parser);
         let (accepted, rejected) = self.reparse(&program, parser);
         self.join_parser_ends(accepted, rejected, parser.error?, fields.egress_error);
-        self.block_of(blocks.egress.control);
+        self.append_programmable_block(blocks.egress.control);
         if let Some(clone) = fields.egress.clone {
             self.leave_if(clone, exit::END_OF_EGRESS);
         }
         if let Some(drop) = fields.egress.drop {
             self.leave_if(drop, exit::EGRESS_DROP);
         }
-        self.block_of(blocks.egress.deparser);
+        self.append_programmable_block(blocks.egress.deparser);
         self.emit_unparsed();
         self.terminate(Terminator::Exit(exit::TRANSMIT));
         Some(())

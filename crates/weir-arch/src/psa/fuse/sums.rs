@@ -5,7 +5,7 @@ use super::Builder;
 use weir_ir::{Call, Loc, Operand, Rvalue, UnaryOp};
 
 impl Builder<'_> {
-    /// Resets all sums, as every block begins with empty ones.
+    /// Resets all sums, as every programmable block begins with empty ones.
     pub(super) fn clear_sums(&mut self) {
         for (_, sum) in self.sums.clone() {
             self.set(Some(sum), 0);

@@ -5,7 +5,7 @@
 
 use super::super::externs::{self, ExternOp};
 use super::{Builder, exit};
-use crate::pipeline_builder::{AppendBlocks, constant};
+use crate::pipeline_builder::{AppendCode, constant};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
 
@@ -28,7 +28,8 @@ fn whole_words(bits: &Operand) -> Option<u32> {
 }
 
 impl Builder<'_> {
-    /// Sets the sums of all instances that a block uses to 0, as at the start of every block.
+    /// Sets the sums of all instances that a body uses to 0, as at the start of every programmable
+    /// block.
     pub(super) fn clear_checksums(&mut self, body: &Body) {
         let program = Arc::clone(self.arch.program());
         for (_, block) in body.blocks.iter() {

@@ -17,9 +17,9 @@ const MAX_BRANCHES: usize = 16;
 
 /// Where packets continue that met a parser error, such as an extraction beyond their end.
 pub(super) struct ParserErrorPath {
-    /// The variable from which the block reads the error.
+    /// The variable from which `on_error` reads the error.
     error: VarId,
-    /// The block.
+    /// The basic block.
     on_error: BlockId,
 }
 
@@ -42,8 +42,8 @@ const PIPE_BITS: (u32, u32) = (8, 7);
 const PORT_GROUP_BITS: (u32, u32) = (6, 2);
 
 impl<'a> Builder<'a> {
-    /// Switches on bits of a variable. Returns a block for each case in `cases`, which lists the
-    /// values of that case. The first case is the default too.
+    /// Switches on bits of a variable. Returns a basic block for each case in `cases`, which lists
+    /// the values of that case. The first case is the default too.
     fn switch_on(&mut self, var: VarId, (hi, lo): (u32, u32), cases: &[&[u64]]) -> Vec<BlockId> {
         if cases.len() < 2 {
             return vec![self.cursor];
@@ -54,7 +54,7 @@ impl<'a> Builder<'a> {
             lo,
         };
         let value = Operand::Var(self.compute(hi - lo + 1, value));
-        let blocks: Vec<BlockId> = cases.iter().map(|_| self.block()).collect();
+        let blocks: Vec<BlockId> = cases.iter().map(|_| self.new_basic_block()).collect();
         let others = cases.iter().zip(&blocks).skip(1);
         let targets = others.flat_map(|(values, block)| {
             let bits = |value: &u64| Bits::new(hi - lo + 1, (*value).into());
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
         if let [error_path] = error_paths.as_slice() {
             return Some((error_path.on_error, error_path.error));
         }
-        let on_error = self.block();
+        let on_error = self.new_basic_block();
         self.cursor = on_error;
         let numbers: Vec<[u64; 1]> = (0..error_paths.len() as u64).map(|n| [n]).collect();
         let numbers: Vec<&[u64]> = numbers.iter().map(<[u64; 1]>::as_slice).collect();
@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
         for (var, value) in &gress.unset_values {
             self.set(Some(*var), *value);
         }
-        let (accepted, rejected) = (self.block(), self.block());
+        let (accepted, rejected) = (self.new_basic_block(), self.new_basic_block());
         let all = parsers(gress);
         let groups: Vec<&[u64]> = all.iter().map(|(_, groups)| groups.as_slice()).collect();
         let port = self.dispatch_port();
@@ -181,10 +181,10 @@ impl<'a> Builder<'a> {
         });
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.append_block(gress.control);
-        let queue_block = self.has_egress_pipeline.then(|| self.block());
+        self.append_programmable_block(gress.control);
+        let queue_block = self.has_egress_pipeline.then(|| self.new_basic_block());
         let through_egress = self.end_of_ingress(queue_block);
-        self.append_block(gress.deparser);
+        self.append_programmable_block(gress.deparser);
         self.transmit_or_recirculate();
         if let Some(through_egress) = through_egress {
             self.cursor = through_egress;
@@ -203,7 +203,7 @@ impl<'a> Builder<'a> {
         let Some(valid) = gress.intrinsic.valid else { return };
         let extracted = self.compute(1, Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)));
         let absent = self.branch(Operand::Var(extracted));
-        let join = self.block();
+        let join = self.new_basic_block();
         self.terminate(Terminator::Goto(join));
         self.cursor = absent;
         for (name, field) in &gress.intrinsic.fields {

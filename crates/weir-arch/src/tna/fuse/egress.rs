@@ -27,7 +27,8 @@ pub(super) struct EgressIntrinsicHeader {
 }
 
 /// Plans the reparse: the intrinsic header, and the headers that the egress parser reads. `None`:
-/// egress cannot be fused behind ingress. `queue_block`: the block that deparses it for the queue.
+/// egress cannot be fused after ingress. `queue_block`: the basic block that deparses it for the
+/// queue.
 pub(super) fn plan_reparse(
     arch: &Tna,
     ingress: &Pipe,
@@ -168,7 +169,7 @@ impl Builder<'_> {
     pub(super) fn append_egress(&mut self, intrinsic: &EgressIntrinsicHeader, parser: usize) -> Option<()> {
         let gress = &self.egress.egress;
         self.appends_emits = false;
-        self.append_block(self.ingress.ingress.deparser);
+        self.append_programmable_block(self.ingress.ingress.deparser);
         self.appends_emits = true;
         self.is_in_egress = true;
         self.set_intrinsic(intrinsic);
@@ -182,12 +183,12 @@ impl Builder<'_> {
         self.copy_intrinsic_if_unparsed(intrinsic);
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.append_block(gress.control);
+        self.append_programmable_block(gress.control);
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
-        self.append_block(gress.deparser);
+        self.append_programmable_block(gress.deparser);
         self.emit_unparsed();
         self.append_transmit();
         self.is_in_egress = false;
@@ -247,7 +248,7 @@ impl Builder<'_> {
             Rvalue::Binary(BinaryOp::Ne, Operand::Var(valid), constant(1, 0)),
         );
         let absent = self.branch(Operand::Var(extracted));
-        let join = self.block();
+        let join = self.new_basic_block();
         self.terminate(Terminator::Goto(join));
         self.cursor = absent;
         let from = self.header(intrinsic.header).fields.clone();

@@ -9,7 +9,7 @@
 use super::parser_counters::StackDepths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
-use crate::pipeline_builder::{AppendBlocks, constant, free_loops};
+use crate::pipeline_builder::{AppendCode, constant, free_loops};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
@@ -28,7 +28,7 @@ pub(super) struct IntrinsicPrefix {
     length: u32,
 }
 
-/// The blocks where packets continue after a parser.
+/// The basic blocks where packets continue after a parser.
 pub(super) struct ParserOutcomes {
     /// Where accepted packets continue.
     pub accepted: BlockId,
@@ -73,11 +73,11 @@ impl IntrinsicPrefix {
     }
 }
 
-/// What a parser state is specialised by: its block, the bits of the prefix that were consumed, and
-/// the depths of its counters' stacks.
+/// The key by which parser states are specialised: basic block, bits of the prefix that were
+/// consumed, and depths of the counters' stacks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ParserPosition {
-    /// The parser's block.
+    /// The parser's basic block.
     block: BlockId,
     /// Bits of the prefix that were consumed before the block.
     consumed: u32,
@@ -89,9 +89,9 @@ struct ParserPosition {
 struct ParserWalk<'a> {
     body: &'a Body,
     prefix: &'a IntrinsicPrefix,
-    /// The blocks made so far, by the position at their start.
+    /// The specialised basic blocks, by the position at their start.
     blocks: BTreeMap<ParserPosition, BlockId>,
-    /// Positions whose blocks are still empty.
+    /// Positions whose basic blocks are still empty.
     worklist: Vec<ParserPosition>,
     parsed: ParserOutcomes,
     /// Basic blocks in loops that take nothing from the packet.
@@ -103,8 +103,8 @@ impl Builder<'_> {
     /// the packet leaves by [`exit::PUNT_FROM_START`].
     pub(super) fn specialise_parser(&mut self, body: &Body, prefix: &IntrinsicPrefix) -> ParserOutcomes {
         let parsed = ParserOutcomes {
-            accepted: self.block(),
-            rejected: self.block(),
+            accepted: self.new_basic_block(),
+            rejected: self.new_basic_block(),
             on_error: self.cursor,
         };
         self.declare_residual_checksums(body);
@@ -132,7 +132,7 @@ impl Builder<'_> {
             self.parser_block(&mut walk, position);
         }
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
-            let before = std::mem::replace(end, self.block());
+            let before = std::mem::replace(end, self.new_basic_block());
             self.cursor = before;
             self.store_residual_checksums();
             self.terminate(Terminator::Goto(*end));
@@ -143,18 +143,18 @@ impl Builder<'_> {
         walk.parsed
     }
 
-    /// The block for a position. A new one is added to the worklist.
+    /// The basic block for a position. A new one is added to the worklist.
     fn block_at(&mut self, walk: &mut ParserWalk<'_>, position: ParserPosition) -> BlockId {
         if let Some(block) = walk.blocks.get(&position) {
             return *block;
         }
-        let block = self.block();
+        let block = self.new_basic_block();
         walk.blocks.insert(position.clone(), block);
         walk.worklist.push(position);
         block
     }
 
-    /// Fills the block for a position.
+    /// Fills the basic block for a position.
     fn parser_block(&mut self, walk: &mut ParserWalk<'_>, mut position: ParserPosition) {
         let source = &walk.body.blocks[position.block];
         self.cursor = walk.blocks[&position];

@@ -32,7 +32,7 @@ use super::fields::{Direction, Gress, NO_PORT, Pipe};
 use super::headers::{self, NO_MATCH};
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, Input, Queueing};
-use crate::pipeline_builder::{AppendBlocks, CHECKSUM, PipelineBuilder, constant, pseudo};
+use crate::pipeline_builder::{AppendCode, CHECKSUM, PipelineBuilder, constant, pseudo};
 use crate::reparse::{Emitted, Reparse};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
@@ -72,7 +72,7 @@ pub(crate) mod exit {
     pub const EXTERN: u32 = 9;
 }
 
-/// Makes the pipeline's body block by block.
+/// Makes the pipeline's body, one programmable block after the other.
 struct Builder<'a> {
     arch: &'a Tna,
     /// The pipe whose ingress is being appended.
@@ -120,7 +120,7 @@ struct Builder<'a> {
     appends_emits: bool,
     /// Whether this is the egress pipeline (`queued`), which has no ingress.
     is_egress_pipeline: bool,
-    /// Whether egress blocks are being appended. Always true in the egress pipeline.
+    /// Whether egress is being appended. Always true in the egress pipeline.
     is_in_egress: bool,
     /// The first construct found that has no compiled form. Its program has no pipeline.
     first_error: Option<NotCompiled>,
@@ -218,7 +218,7 @@ fn selector_states(program: &Program) -> Vec<Option<u32>> {
     program.tables.ids().map(of).collect()
 }
 
-impl AppendBlocks for Builder<'_> {
+impl AppendCode for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let renamed = match self.is_in_egress {
             true => self.emitted.renaming.inst(kind),
@@ -495,17 +495,17 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends a parser, control or deparser of the program.
-    fn append_block(&mut self, index: usize) {
+    fn append_programmable_block(&mut self, index: usize) {
         let program = Arc::clone(self.arch.program());
         self.clear_checksums(&program.blocks[index].body);
-        self.append(&program, index);
+        self.append_code_of(&program, index);
     }
 
     /// Joins a parser's outcomes. Ingress drops a packet that no state matched, and any rejected
     /// packet if the program does not read the error. Otherwise the error's bits are stored.
     fn append_parser_outcome(&mut self, gress: &Gress, accepted: BlockId, rejected: BlockId, error: VarId) {
         let drops = |bits: u64| gress.direction == Direction::Ingress && (bits & NO_MATCH != 0 || !gress.reads_error);
-        let parsed = self.block();
+        let parsed = self.new_basic_block();
         self.cursor = rejected;
         let what = ArgumentValue::In(vec![InLeaf::Value(Operand::Var(error))]);
         let has_error = self.test(BinaryOp::Ne, error, 0);
@@ -539,7 +539,7 @@ impl<'a> Builder<'a> {
     fn punt_requests(&mut self) {
         if self.punts_all {
             self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
-            self.cursor = self.block();
+            self.cursor = self.new_basic_block();
         }
         let (gress, tm) = (self.gress(), &self.ingress.tm);
         for &(var, unset) in &gress.unset_values {
@@ -557,8 +557,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends the end of ingress for a unicast packet without requests: drop, egress port, bypass.
-    /// The cursor moves to packets that bypass egress. Returns the block of the other packets, if
-    /// there are any. Multicast packets continue at `queue_block`.
+    /// The cursor moves to packets that bypass egress. Returns the basic block of the other
+    /// packets, if there are any. Multicast packets continue at `queue_block`.
     fn end_of_ingress(&mut self, queue_block: Option<BlockId>) -> Option<BlockId> {
         self.punt_requests();
         let (gress, tm) = (&self.ingress.ingress, &self.ingress.tm);
@@ -578,7 +578,7 @@ impl<'a> Builder<'a> {
         }
         let Some(to) = tm.port else {
             self.terminate(Terminator::Exit(exit::INGRESS_DROP));
-            self.cursor = self.block();
+            self.cursor = self.new_basic_block();
             return None;
         };
         let nowhere = self.test(BinaryOp::Eq, to, NO_PORT);
@@ -588,7 +588,7 @@ impl<'a> Builder<'a> {
         if self.arch.has_ghost() {
             // The ghost thread observes every enqueue, which only the driver reports.
             self.terminate(Terminator::Exit(exit::PUNT_AFTER_CONTROL));
-            self.cursor = self.block();
+            self.cursor = self.new_basic_block();
             return None;
         }
         // `tna.p4` declares the field. Without it all packets would bypass egress.
@@ -627,8 +627,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Leads a packet to the block that deparses it for the traffic manager, or punts it if there is
-/// none.
+/// Leads a packet to the basic block that deparses it for the traffic manager, or punts it if there
+/// is none.
 fn queue_or_punt(queue_block: Option<BlockId>) -> Terminator {
     match queue_block {
         Some(block) => Terminator::Goto(block),

@@ -90,7 +90,7 @@ impl Builder<'_> {
             }
             None => self.set(Some(to.bypasses), 0),
         }
-        self.append_block(self.ingress.ingress.deparser);
+        self.append_programmable_block(self.ingress.ingress.deparser);
         self.terminate(Terminator::Exit(exit::QUEUE));
     }
 
@@ -143,13 +143,13 @@ impl Builder<'_> {
         self.set_unparsed_intrinsic(gress, |builder, name| builder.tm_metadata(name));
         let now_ns = self.now_ns;
         self.copy(gress.timestamp, now_ns);
-        self.append_block(gress.control);
+        self.append_programmable_block(gress.control);
         self.punt_requests();
         if let Some(drop) = gress.drop {
             let dropped = self.lowest_bit(drop);
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
-        self.append_block(gress.deparser);
+        self.append_programmable_block(gress.deparser);
         self.append_transmit();
         Some(())
     }

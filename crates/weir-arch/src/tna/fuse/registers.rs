@@ -8,7 +8,7 @@ use super::super::registers::{Cell, RegisterCall, widths};
 use super::Builder;
 use crate::cells::Cells;
 use crate::load::{argument, number};
-use crate::pipeline_builder::{AppendBlocks, constant};
+use crate::pipeline_builder::{AppendCode, constant};
 use std::sync::Arc;
 use weir_ir::{
     Argument, ArgumentValue, BinaryOp, Bits, Call, ExternId, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, VarId,
@@ -162,7 +162,7 @@ impl Builder<'_> {
     }
 
     /// Guards an index that may be out of bounds: out of bounds, the results are zero. The cursor
-    /// moves to the block in bounds; returns the block where both paths join.
+    /// moves to the basic block in bounds; returns the basic block where both paths join.
     fn guard_index(
         &mut self,
         action: &RegisterCall,
@@ -184,7 +184,7 @@ impl Builder<'_> {
         let is_inside = self.temporary(1);
         let end = Operand::Const(Bits::new(width, size.into()));
         self.assign(is_inside, Rvalue::Binary(BinaryOp::Lt, index.clone(), end));
-        let join = self.block();
+        let join = self.new_basic_block();
         let out_of_bounds = self.branch(Operand::Var(is_inside));
         let in_bounds = self.cursor;
         self.cursor = out_of_bounds;

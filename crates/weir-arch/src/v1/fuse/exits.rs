@@ -1,6 +1,6 @@
 //! The exits of v1model's pipeline.
 
-use super::super::driver::{Blocks, V1Model};
+use super::super::driver::{ProgrammableBlocks, V1Model};
 use super::super::externs::{self, Keep, Op};
 use super::super::runtime::FusedCall;
 use super::calls::call_kind;
@@ -24,7 +24,7 @@ pub(super) fn ordered_tables(arch: &V1Model) -> Vec<bool> {
 /// The exits, with what the driver reads of a packet that leaves by them.
 pub(super) fn exit_table(
     arch: &V1Model,
-    blocks: Blocks,
+    blocks: ProgrammableBlocks,
     program: &Program,
     calls: &[FusedCall],
     port: VarId,

@@ -1,4 +1,5 @@
-//! v1model's blocks and what the driver does between them, as one pipeline for a compiling engine.
+//! v1model's programmable blocks and what the driver does between them, as one pipeline for a
+//! compiling engine.
 //!
 //! The pipeline is the fast path: a packet that is received at a port and sent to one port, whose
 //! queue is empty, or dropped. Rarer packets are punted where ingress or egress ends, and
@@ -9,13 +10,13 @@ mod exits;
 
 use self::calls::call_kind;
 use self::exits::{exit_table, ordered_tables};
-use super::driver::{Blocks, V1Model};
+use super::driver::{ProgrammableBlocks, V1Model};
 use super::externs::{self, Keep, Op};
 use super::runtime::DROP_PORT;
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
 use crate::hash::Algorithm;
-use crate::pipeline_builder::{AppendBlocks, Appended, CHECKSUM, PipelineBuilder, RANDOM, SUM, constant, pseudo};
+use crate::pipeline_builder::{AppendCode, Appended, CHECKSUM, PipelineBuilder, RANDOM, SUM, constant, pseudo};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use weir_ir::passes::read_by;
@@ -36,7 +37,7 @@ pub(crate) mod exit {
     pub const EXTERN: u32 = 8;
 }
 
-/// Makes the pipeline's body block by block.
+/// Makes the pipeline's body, one programmable block after the other.
 struct Builder<'a> {
     arch: &'a V1Model,
     builder: PipelineBuilder,
@@ -65,7 +66,7 @@ impl DerefMut for Builder<'_> {
 ///
 /// # Errors
 /// Something in it needs the driver at every step.
-pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled> {
+pub(crate) fn fuse(arch: &V1Model, blocks: ProgrammableBlocks) -> Result<Fused, NotCompiled> {
     let mut builder = PipelineBuilder::new(&arch.program);
     let (special, checksum_error) = (builder.variable("$special", 1), builder.variable("$checksum_error", 1));
     let (now_us, port) = (builder.variable("$now_us", 64), builder.variable("$port", 32));
@@ -81,7 +82,7 @@ pub(crate) fn fuse(arch: &V1Model, blocks: Blocks) -> Result<Fused, NotCompiled>
     builder.finish(blocks, error_path)
 }
 
-impl AppendBlocks for Builder<'_> {
+impl AppendCode for Builder<'_> {
     fn instruction(&mut self, kind: &InstKind, loc: Loc) {
         let InstKind::Call(call) = kind else {
             if !matches!(kind, InstKind::Mark(_)) {
@@ -129,10 +130,10 @@ impl AppendBlocks for Builder<'_> {
 }
 
 impl Builder<'_> {
-    /// Appends a block of the program.
-    fn block_of(&mut self, index: usize) -> Appended {
+    /// Appends a programmable block, by its index in [`Program::blocks`].
+    fn append_programmable_block(&mut self, index: usize) -> Appended {
         let program = Arc::clone(&self.arch.program);
-        self.append(&program, index)
+        self.append_code_of(&program, index)
     }
 
     /// Whether argument `index`, a `HashAlgorithm`, is the Internet checksum.
@@ -196,7 +197,7 @@ impl Builder<'_> {
             so_far = Some(sum);
             let data = [sum].into_iter().chain(fields);
             let data = data.map(|v| InLeaf::Value(Operand::Var(v))).collect();
-            let (compute, join) = (self.block(), self.block());
+            let (compute, join) = (self.new_basic_block(), self.new_basic_block());
             self.terminate(Terminator::Branch {
                 condition: Operand::Var(valid),
                 then: compute,
@@ -240,7 +241,7 @@ impl Builder<'_> {
     /// compares or replaces.
     fn checksum(&mut self, call: &Call, header: Option<VarId>, update: bool, loc: Loc) {
         let condition = self.checksum_condition(call, header);
-        let (compute, join) = (self.block(), self.block());
+        let (compute, join) = (self.new_basic_block(), self.new_basic_block());
         self.terminate(Terminator::Branch {
             condition,
             then: compute,
@@ -277,7 +278,7 @@ impl Builder<'_> {
     }
 
     /// Whether code of egress and after reads the packet's length, which must then be kept.
-    fn length_is_read(&self, blocks: Blocks) -> bool {
+    fn length_is_read(&self, blocks: ProgrammableBlocks) -> bool {
         let program = &self.arch.program;
         let mut found = false;
         for block in [blocks.egress, blocks.compute_checksum, blocks.deparser] {
@@ -288,8 +289,8 @@ impl Builder<'_> {
         found
     }
 
-    /// Appends all blocks; returns the body's `on_error` and `error`.
-    fn append_pipeline(&mut self, blocks: Blocks) -> Result<(BlockId, VarId), NotCompiled> {
+    /// Appends all programmable blocks; returns the body's `on_error` and `error`.
+    fn append_pipeline(&mut self, blocks: ProgrammableBlocks) -> Result<(BlockId, VarId), NotCompiled> {
         let arch = self.arch;
         let fields = arch.fields;
         let length_is_read = self.length_is_read(blocks);
@@ -309,15 +310,15 @@ impl Builder<'_> {
         if let Some((call, loc)) = call {
             return Err(NotCompiled::call(&arch.program, call, loc));
         }
-        let appended = self.block_of(blocks.parser);
+        let appended = self.append_programmable_block(blocks.parser);
         self.bound_free_loops(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
         self.join_parser_ends(appended.accepted, appended.rejected, error, fields.parser_error);
         let before = length_is_read.then(|| self.header_bytes(&arch.groups.headers));
-        self.block_of(blocks.verify_checksum);
+        self.append_programmable_block(blocks.verify_checksum);
         let checksum_error = self.checksum_error;
         self.copy(fields.checksum_error, checksum_error);
-        self.block_of(blocks.ingress);
+        self.append_programmable_block(blocks.ingress);
         self.end_of_ingress();
         if let (Some(before), Some(length)) = (before, fields.packet_length) {
             let after = self.header_bytes(&arch.groups.headers);
@@ -332,7 +333,7 @@ impl Builder<'_> {
                 self.assign(length, Rvalue::Binary(op, Operand::Var(length), Operand::Var(part)));
             }
         }
-        self.block_of(blocks.egress);
+        self.append_programmable_block(blocks.egress);
         let special = self.special;
         self.leave_if(special, exit::END_OF_EGRESS);
         if let Some(spec) = fields.egress_spec {
@@ -344,7 +345,7 @@ impl Builder<'_> {
             self.terminate(Terminator::Exit(exit::END_OF_EGRESS));
         } else {
             late.iter().for_each(|&b| {
-                self.block_of(b);
+                self.append_programmable_block(b);
             });
             self.terminate(Terminator::Exit(exit::TRANSMIT));
         }
@@ -382,7 +383,7 @@ impl Builder<'_> {
         self.set(fields.egress_spec, DROP_PORT + 1);
     }
 
-    /// Whether a block after egress calls for a clone, a digest or the like.
+    /// Whether a control or deparser after egress requests a clone, a digest or the like.
     fn makes_requests(&self, index: usize) -> bool {
         let program = &self.arch.program;
         let body = &program.blocks[index].body;
@@ -396,7 +397,7 @@ impl Builder<'_> {
         })
     }
 
-    fn finish(self, blocks: Blocks, error_path: (BlockId, VarId)) -> Result<Fused, NotCompiled> {
+    fn finish(self, blocks: ProgrammableBlocks, error_path: (BlockId, VarId)) -> Result<Fused, NotCompiled> {
         let (arch, fields, port) = (self.arch, self.arch.fields, self.port);
         let mut inputs = vec![(self.now_us, Input::NowUs)];
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
