@@ -1,18 +1,20 @@
-//! A displacement hash for few exact keys that fit one word together with their results. Each key
-//! has a slot of its own, so a lookup reads exactly one slot.
+//! A displacement hash for few exact keys that fit one word together with their results: a perfect
+//! hash (R. Pagh, "Hash and displace", WADS 1999; D. Belazzougui, F. Botelho and M. Dietzfelbinger,
+//! "Hash, displace, and compress", ESA 2009). Each key has a slot of its own, so a lookup reads
+//! exactly one slot.
 //!
-//! A slot is an entry, see [`Packing`]. A hash selects a key's *group*, of four keys on average.
-//! The hash and the group's *displacement*, one byte, select the key's slot. The writer chooses
-//! displacements such that all keys of a group get free slots. If none does, it builds a new array
-//! with another seed, and places the largest groups first. So nothing is searched, and a key that
+//! A slot is an entry, see [`Packing`]. A hash selects a key's *bucket*, of four keys on average.
+//! The hash and the bucket's *displacement*, one byte, select the key's slot. The writer chooses
+//! displacements such that all keys of a bucket get free slots. If none does, it builds a new array
+//! with another seed, and places the largest buckets first. So nothing is searched, and a key that
 //! is not in its slot is missing.
 //!
-//! There are at most 256 groups and 2,048 slots: few enough for AVX-512 to hold a byte per group,
+//! There are at most 256 buckets and 2,048 slots: few enough for AVX-512 to hold a byte per bucket,
 //! and a bit per slot, in registers during a lookup. There are 1.6 to 2.5 slots per entry, so an
 //! entry takes 13 to 20 bytes, and its stamp 6 to 10 more. The writer takes about 80 bytes per
 //! entry, 110 with stamps. The array does not shrink.
 //!
-//! A slot is written by one store, so no torn entry is ever found. A group that moves is copied
+//! A slot is written by one store, so no torn entry is ever found. A bucket that moves is copied
 //! first and counted in `moves`. A reader that misses a key retries if `moves` has changed, unless
 //! the seqlock shows that nothing was written.
 #![allow(unsafe_code)]
@@ -35,8 +37,8 @@ use stamps::Stamps;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
-/// The most groups of keys.
-const MAX_KEY_GROUPS: usize = 256;
+/// The most buckets.
+const MAX_BUCKETS: usize = 256;
 /// The most slots of an array.
 const MAX_SLOTS: usize = 2048;
 /// The hash is multiplied by this factor, with the displacement in its upper bits. So another
@@ -52,15 +54,15 @@ struct SlotArray {
     slots: Zeroed<AtomicU64>,
     /// With `idle_timeout`.
     stamps: Option<Stamps>,
-    /// The displacement of each group; allocated for [`MAX_KEY_GROUPS`].
+    /// The displacement of each bucket; allocated for [`MAX_BUCKETS`].
     displacements: Zeroed<AtomicU8>,
-    /// The number of key groups in use.
-    groups: u32,
+    /// The number of buckets in use.
+    bucket_count: u32,
     packing: Packing,
     seed: Seed,
     /// Odd while the writer changes slots, so that optimistic lookups are discarded.
     seqlock: SeqLock,
-    /// Counts moves of groups to other slots.
+    /// Counts moves of buckets to other slots.
     moves: AtomicU64,
     /// The processor has AVX-512.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -78,12 +80,12 @@ fn scale(bits: u64, count: u64) -> usize {
 }
 
 impl SlotArray {
-    fn new(packing: Packing, slots: usize, groups: u32, stamps: bool) -> Self {
+    fn new(packing: Packing, slots: usize, bucket_count: u32, stamps: bool) -> Self {
         SlotArray {
             slots: Zeroed::new(slots),
             stamps: stamps.then(|| Stamps::new(slots)),
-            displacements: Zeroed::new(MAX_KEY_GROUPS),
-            groups,
+            displacements: Zeroed::new(MAX_BUCKETS),
+            bucket_count,
             packing,
             seed: Seed::random(),
             seqlock: SeqLock::default(),
@@ -93,13 +95,13 @@ impl SlotArray {
         }
     }
 
-    /// The group of a hash.
+    /// The bucket of a hash.
     #[inline(always)]
-    fn group(&self, hash: u64) -> usize {
-        scale(hash >> 32, self.groups.into())
+    fn bucket(&self, hash: u64) -> usize {
+        scale(hash >> 32, self.bucket_count.into())
     }
 
-    /// The slot of a hash whose group has this displacement.
+    /// The slot of a hash whose bucket has this displacement.
     #[inline(always)]
     fn slot_of_hash(&self, hash: u64, displacement: u8) -> usize {
         let mixed =
@@ -111,7 +113,7 @@ impl SlotArray {
     #[inline(always)]
     fn slot_of_key(&self, key: u64) -> usize {
         let hash = self.seed.hash_word(key);
-        self.slot_of_hash(hash, self.displacements[self.group(hash)].load(Ordering::Acquire))
+        self.slot_of_hash(hash, self.displacements[self.bucket(hash)].load(Ordering::Acquire))
     }
 
     /// Stamps a slot that was hit, with `idle_timeout`.

@@ -1,4 +1,4 @@
-//! Displacement hash lookups of eight keys at a time. The displacements of all groups (256 bytes)
+//! Displacement hash lookups of eight keys at a time. The displacements of all buckets (256 bytes)
 //! are held in four registers, so a lookup's only memory access is the slot itself.
 #![allow(unsafe_code)]
 
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The constants that all groups of eight slots share, in registers.
 struct Constants {
     seed: Seed,
-    key_groups: __m512i,
+    buckets: __m512i,
     slots: __m512i,
     first_slot: __m512i,
     entries: PackedSlots,
 }
 
-/// 256 bytes: the displacement of each key group, or a bit per slot. In registers.
+/// 256 bytes: the displacement of each bucket, or a bit per slot. In registers.
 #[derive(Clone, Copy)]
 struct ByteTable([__m512i; 4]);
 
@@ -39,7 +39,7 @@ impl SlotArray {
         let default = unsafe { vector.default.as_ref() }.load(Ordering::Relaxed);
         let constants = Constants {
             seed: self.seed,
-            key_groups: word(self.groups.into()),
+            buckets: word(self.bucket_count.into()),
             slots: word(self.slots.len() as u64),
             first_slot: word(self.slots.as_ptr().expose_provenance() as u64),
             entries: PackedSlots::new(self.packing, default),
@@ -142,9 +142,9 @@ impl Constants {
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     fn slots_of_keys(&self, keys: __m512i, displacements: ByteTable) -> __m512i {
         let hash = hash(self.seed, keys);
-        let key_groups = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.key_groups));
+        let buckets = _mm512_srli_epi64::<32>(_mm512_mul_epu32(_mm512_srli_epi64::<32>(hash), self.buckets));
         let factors = _mm512_or_si512(
-            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.lookup(key_groups)),
+            _mm512_slli_epi64::<DISPLACEMENT_SHIFT>(displacements.lookup(buckets)),
             _mm512_set1_epi64(DISPLACEMENT_FACTOR as i64),
         );
         let mixed = _mm512_mul_epu32(hash, factors);

@@ -1,8 +1,8 @@
-//! The writer's side of the displacement hash: chooses displacements, moves groups and rebuilds the
-//! array.
+//! The writer's side of the displacement hash: chooses displacements, moves buckets and rebuilds
+//! the array.
 
 use crate::fast::LAST_HIT_TICK_NS;
-use crate::fast::displacement::{DisplacementView, MAX_KEY_GROUPS, MAX_SLOTS, SlotArray};
+use crate::fast::displacement::{DisplacementView, MAX_BUCKETS, MAX_SLOTS, SlotArray};
 use crate::fast::head::INDIRECT;
 use crate::fast::packing::{Packing, tick};
 use crate::fast::rule::Rule;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Most entries: half the number of slots. Beyond that, displacements with free slots for all keys
-/// of a group become rare.
+/// of a bucket become rare.
 pub(in crate::fast) const MAX_ENTRIES: usize = MAX_SLOTS / 2;
 /// Highest load of an array that can still grow.
 const MAX_LOAD_EIGHTHS: usize = 5;
-/// Attempts to move another group out of the way.
+/// Attempts to move another bucket out of the way.
 const MAX_EVICTIONS: usize = 8;
-/// Keys per group, on average, when an array is built.
-const KEYS_PER_GROUP: usize = 4;
+/// Keys per bucket, on average, when an array is built.
+const KEYS_PER_BUCKET: usize = 4;
 /// Fewest slots.
 const MIN_SLOTS: usize = 16;
 
@@ -28,8 +28,8 @@ pub(in crate::fast) struct Displacement {
     array: Arc<SlotArray>,
     /// The entries, by key.
     items: FxHashMap<u64, Item>,
-    /// The keys of each group.
-    groups: Vec<Vec<u64>>,
+    /// The keys of each bucket.
+    buckets: Vec<Vec<u64>>,
     /// Keys by handle, with `idle_timeout`.
     key_by_handle: Option<FxHashMap<u32, u64>>,
     /// Items were changed that the array does not contain yet.
@@ -45,7 +45,7 @@ struct Item {
     stamp: u64,
 }
 
-/// No displacement gives all keys of a group free slots.
+/// No displacement gives all keys of a bucket free slots.
 struct Full;
 
 impl Displacement {
@@ -53,7 +53,7 @@ impl Displacement {
         Displacement {
             array: Arc::new(SlotArray::new(packing, MIN_SLOTS, 1, stamps)),
             items: FxHashMap::default(),
-            groups: vec![Vec::new()],
+            buckets: vec![Vec::new()],
             key_by_handle: stamps.then(FxHashMap::default),
             deferred: false,
         }
@@ -71,13 +71,13 @@ impl Displacement {
     pub(in crate::fast) fn bytes(&self) -> usize {
         let array = &self.array;
         let stamps = array.stamps.as_ref().map_or(0, |s| s.bytes());
-        let groups: usize = self
-            .groups
+        let bucket_bytes: usize = self
+            .buckets
             .iter()
-            .map(|g| g.capacity() * 8 + size_of::<Vec<u64>>())
+            .map(|b| b.capacity() * 8 + size_of::<Vec<u64>>())
             .sum();
         let keys = self.key_by_handle.as_ref().map_or(0, |k| k.capacity() * 17);
-        array.slots.bytes() + stamps + array.displacements.bytes() + self.items.capacity() * 33 + groups + keys
+        array.slots.bytes() + stamps + array.displacements.bytes() + self.items.capacity() * 33 + bucket_bytes + keys
     }
 
     /// Readers see nothing of the changes that follow until [`Displacement::view`].
@@ -183,8 +183,8 @@ impl Displacement {
         }
         let slot_index = self.array.slot_of_key(key);
         self.under_seqlock(|this| this.array.slots[slot_index].store(0, Ordering::Release));
-        let group = self.array.group(self.array.seed.hash_word(key));
-        self.groups[group].retain(|k| *k != key);
+        let bucket = self.array.bucket(self.array.seed.hash_word(key));
+        self.buckets[bucket].retain(|k| *k != key);
         false
     }
 
@@ -203,28 +203,30 @@ impl Displacement {
         self.array.slots[slot_index].store(item.packed_entry, Ordering::Release);
     }
 
-    /// Inserts a new key, and moves the other keys of its group if necessary.
+    /// Inserts a new key, and moves the other keys of its bucket if necessary.
     fn add(&mut self, key: u64, item: Item) -> Result<(), Full> {
         let array = &self.array;
-        let group = array.group(array.seed.hash_word(key));
+        let bucket = array.bucket(array.seed.hash_word(key));
         let slot_index = array.slot_of_key(key);
         if array.slots[slot_index].load(Ordering::Relaxed) == 0 {
             self.under_seqlock(|this| this.write(slot_index, item));
         } else {
-            let mut keys = self.groups[group].clone();
+            let mut keys = self.buckets[bucket].clone();
             let existing = keys.len();
             keys.push(key);
-            let found = self.find_displacement(&keys).or_else(|| self.evict_group(group, &keys));
+            let found = self
+                .find_displacement(&keys)
+                .or_else(|| self.evict_bucket(bucket, &keys));
             let (displacement, slot_indices) = found.ok_or(Full)?;
-            self.move_group(group, &keys, existing, displacement, &slot_indices);
+            self.move_bucket(bucket, &keys, existing, displacement, &slot_indices);
         }
-        self.groups[group].push(key);
+        self.buckets[bucket].push(key);
         Ok(())
     }
 
-    /// Moves the keys of a group to the free slots that `displacement` gives them. The first
+    /// Moves the keys of a bucket to the free slots that `displacement` gives them. The first
     /// `existing` keys are in the array already.
-    fn move_group(&self, group: usize, keys: &[u64], existing: usize, displacement: u8, slot_indices: &[usize]) {
+    fn move_bucket(&self, bucket: usize, keys: &[u64], existing: usize, displacement: u8, slot_indices: &[usize]) {
         let from: Vec<usize> = keys[..existing].iter().map(|k| self.array.slot_of_key(*k)).collect();
         self.under_seqlock(|this| {
             for (key, slot_index) in keys.iter().zip(slot_indices) {
@@ -233,7 +235,7 @@ impl Displacement {
                 }
             }
             // All keys are in both slots now. A reader that misses one in its old slot retries.
-            this.array.displacements[group].store(displacement, Ordering::Release);
+            this.array.displacements[bucket].store(displacement, Ordering::Release);
             this.array.moves.fetch_add(1, Ordering::Release);
             for slot_index in &from {
                 this.array.slots[*slot_index].store(0, Ordering::Release);
@@ -241,13 +243,13 @@ impl Displacement {
         });
     }
 
-    /// For keys of a group that find no displacement with free slots: moves one other group, if it
-    /// is the only one in the way of some displacement.
-    fn evict_group(&self, group: usize, keys: &[u64]) -> Option<(u8, Vec<usize>)> {
+    /// For keys of a bucket that find no displacement with free slots: moves one other bucket, if
+    /// it is the only one in the way of some displacement.
+    fn evict_bucket(&self, bucket: usize, keys: &[u64]) -> Option<(u8, Vec<usize>)> {
         let array = &self.array;
         let owner = |slot_index: &usize| {
             let entry = array.slots[*slot_index].load(Ordering::Relaxed);
-            (entry != 0).then(|| array.group(array.seed.hash_word(array.packing.key(entry))))
+            (entry != 0).then(|| array.bucket(array.seed.hash_word(array.packing.key(entry))))
         };
         let mut tried = 0;
         (0..=u8::MAX).find_map(|displacement| {
@@ -261,18 +263,18 @@ impl Displacement {
                 .all(|(i, p)| !slot_indices[..i].contains(p));
             let mut owners = slot_indices.iter().filter_map(owner);
             let other = owners.next()?;
-            if !distinct || other == group || owners.any(|o| o != other) || tried == MAX_EVICTIONS {
+            if !distinct || other == bucket || owners.any(|o| o != other) || tried == MAX_EVICTIONS {
                 return None;
             }
             tried += 1;
-            let others = &self.groups[other];
+            let others = &self.buckets[other];
             let (to, slots_of_other) = self.find_displacement_avoiding(others, &slot_indices)?;
-            self.move_group(other, others, others.len(), to, &slots_of_other);
+            self.move_bucket(other, others, others.len(), to, &slots_of_other);
             Some((displacement, slot_indices))
         })
     }
 
-    /// A displacement that gives all these keys of a group free slots, and those slots.
+    /// A displacement that gives all these keys of a bucket free slots, and those slots.
     fn find_displacement(&self, keys: &[u64]) -> Option<(u8, Vec<usize>)> {
         self.find_displacement_avoiding(keys, &[])
     }
@@ -316,26 +318,31 @@ impl Displacement {
         }
     }
 
-    /// Builds an array of `slots` slots from the items, the largest groups first.
+    /// Builds an array of `slots` slots from the items, the largest buckets first.
     fn fill(&mut self, slots: usize) -> Result<(), Full> {
-        let groups = slots.div_ceil(2 * KEYS_PER_GROUP).min(MAX_KEY_GROUPS);
-        let array = SlotArray::new(self.array.packing, slots, groups as u32, self.key_by_handle.is_some());
+        let bucket_count = slots.div_ceil(2 * KEYS_PER_BUCKET).min(MAX_BUCKETS);
+        let array = SlotArray::new(
+            self.array.packing,
+            slots,
+            bucket_count as u32,
+            self.key_by_handle.is_some(),
+        );
         self.array = Arc::new(array);
-        self.groups = vec![Vec::new(); groups];
+        self.buckets = vec![Vec::new(); bucket_count];
         for key in self.items.keys() {
-            self.groups[self.array.group(self.array.seed.hash_word(*key))].push(*key);
+            self.buckets[self.array.bucket(self.array.seed.hash_word(*key))].push(*key);
         }
-        let mut order: Vec<usize> = (0..groups).collect();
-        order.sort_unstable_by_key(|g| std::cmp::Reverse(self.groups[*g].len()));
-        for group in order {
-            let keys = &self.groups[group];
+        let mut order: Vec<usize> = (0..bucket_count).collect();
+        order.sort_unstable_by_key(|b| std::cmp::Reverse(self.buckets[*b].len()));
+        for bucket in order {
+            let keys = &self.buckets[bucket];
             let (displacement, slot_indices) = self.find_displacement(keys).ok_or(Full)?;
             for (key, slot_index) in keys.iter().zip(slot_indices) {
                 if let Some(item) = self.items.get(key) {
                     self.write(slot_index, *item);
                 }
             }
-            self.array.displacements[group].store(displacement, Ordering::Release);
+            self.array.displacements[bucket].store(displacement, Ordering::Release);
         }
         Ok(())
     }
