@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
 /// Slots of a bucket.
 const SLOTS_PER_BUCKET: usize = 7;
-/// The upper bit of each tag.
-const TOPS: u64 = 0x0080_8080_8080_8080;
+/// The highest bit of each tag, for SWAR comparisons of all seven.
+const HIGH_BITS: u64 = 0x0080_8080_8080_8080;
 /// The lowest bit of each tag.
-const ONES: u64 = 0x0001_0101_0101_0101;
+const LOW_BITS: u64 = 0x0001_0101_0101_0101;
 /// The bit at which the uppermost byte of `tags` begins. It counts records that are in their second
 /// bucket; a saturated count stays.
 const OVERFLOW_SHIFT: u32 = 56;
@@ -63,11 +63,12 @@ fn tag(hash: u64) -> u64 {
     hash >> 57 | 0x80
 }
 
-/// The upper bits of the bytes that equal the tag.
+/// The high bits of the bytes that equal the tag: a zero-byte test by SWAR (H. Warren, "Hacker's
+/// Delight", section 6-1).
 #[inline(always)]
 fn matches(tags: u64, tag: u64) -> u64 {
-    let differ = (tags & (ONES * 0xff)) ^ (ONES * tag);
-    !(((differ & !TOPS) + (ONES * 0x7f)) | differ) & TOPS
+    let differ = (tags & (LOW_BITS * 0xff)) ^ (LOW_BITS * tag);
+    !(((differ & !HIGH_BITS) + (LOW_BITS * 0x7f)) | differ) & HIGH_BITS
 }
 
 /// The result of probing the first bucket.
