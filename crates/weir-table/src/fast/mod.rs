@@ -19,7 +19,7 @@
 //! | exact, one word; at most one word of data | cuckoo buckets of one cache line: two slots with key and result | 51–103; up to 128 entries 64 KB at most |
 //! | exact, all others | hash table of records | 15–30 + record |
 //! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | address ranges, sixteen compared at once | 16 KB in all, and 40–56 + record |
-//! | one LPM key, 1–32 bits, up to 64 entries; other processors | address intervals, searched by bisection | 32 + record |
+//! | one LPM key, 1–32 bits, up to 64 entries; other processors | address ranges, found by binary search | 32 + record |
 //! | one LPM key, 24–32 bits, more entries than above, with records of up to 64 bytes, where the program gives a size of 16,384 and more | DIR-24-8 with records between the slots: 128 MB + 1 KB per /24 with longer prefixes | 20 + record of the first 16,384 |
 //! | one LPM key, 1–32 bits, all others | DIR-24-8: up to 64 MB + 1 KB per /24 with longer prefixes | 20 + record |
 //! | all other keys, up to 16 entries | masked compares, one rule after the other | 150–500 |

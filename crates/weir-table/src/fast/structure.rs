@@ -13,8 +13,8 @@ use crate::fast::inline::Avx2;
 use crate::fast::inline::{Compare, FourSlots, Inline, InlineView, Portable, TwoSlots};
 use crate::fast::layout::{KeyLayout, ResultLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::fast::lpm::Ranges;
-use crate::fast::lpm::{Dir24_8, Intervals, Lpm, LpmView};
+use crate::fast::lpm::MultiwayRanges;
+use crate::fast::lpm::{BinarySearchRanges, Dir24_8, Lpm, LpmView};
 use crate::fast::mem::{Arena, RecordLayout};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::packed::Avx512;
@@ -142,9 +142,9 @@ pub(super) enum StructureView {
     PackedWithStamps(PackedView<WithStamps>),
     InlineTwoWords(InlineView<TwoSlots>),
     Exact(ExactView),
-    Intervals(Intervals),
+    BinarySearchRanges(BinarySearchRanges),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Ranges(Ranges),
+    MultiwayRanges(MultiwayRanges),
     Dir24_8(Arc<Dir24_8>),
     Scan(ScanView),
     TupleSpace(TupleSpaceView),
@@ -158,7 +158,7 @@ impl StructureView {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         match self {
             StructureView::Displacement(view) if view.uses_simd() => return view.lookup(vector),
-            StructureView::Ranges(view) => {
+            StructureView::MultiwayRanges(view) => {
                 vector.prefetch_queued();
                 return view.lookup(vector);
             }
@@ -205,8 +205,8 @@ impl StructureView {
     )]
     pub(super) fn begin<'a>(&'a self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'a>) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let StructureView::Dir24_8(dir) = self {
-            dir.begin(vector, pending);
+        if let StructureView::Dir24_8(dir24) = self {
+            dir24.begin(vector, pending);
         }
     }
 
@@ -218,8 +218,8 @@ impl StructureView {
     )]
     pub(super) fn finish(&self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let StructureView::Dir24_8(dir) = self {
-            return dir.finish(vector, pending);
+        if let StructureView::Dir24_8(dir24) = self {
+            return dir24.finish(vector, pending);
         }
         None
     }
@@ -260,9 +260,9 @@ impl StructureView {
             StructureView::PackedWithStamps(view) => view.lookup::<C>(vector),
             StructureView::InlineTwoWords(view) => view.lookup::<C>(vector),
             StructureView::Exact(view) => view.lookup(vector),
-            StructureView::Intervals(view) => view.lookup(vector),
+            StructureView::BinarySearchRanges(view) => view.lookup(vector),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            StructureView::Ranges(view) => view.lookup(vector),
+            StructureView::MultiwayRanges(view) => view.lookup(vector),
             StructureView::Dir24_8(view) => view.lookup(vector),
             StructureView::Scan(view) => view.lookup(vector),
             StructureView::TupleSpace(view) => view.lookup(vector),
@@ -481,9 +481,9 @@ impl Structure {
             Structure::InlineTwoWords(inline) => StructureView::InlineTwoWords(inline.view()),
             Structure::Exact(exact) => StructureView::Exact(exact.view(arena)),
             Structure::Lpm(lpm) => match lpm.view(arena) {
-                LpmView::Intervals(view) => StructureView::Intervals(view),
+                LpmView::BinarySearchRanges(view) => StructureView::BinarySearchRanges(view),
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                LpmView::Ranges(view) => StructureView::Ranges(view),
+                LpmView::MultiwayRanges(view) => StructureView::MultiwayRanges(view),
                 LpmView::Dir24_8(view) => StructureView::Dir24_8(view),
             },
             Structure::Scan(scan) => StructureView::Scan(scan.view(arena)),

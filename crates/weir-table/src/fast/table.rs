@@ -711,7 +711,7 @@ impl<'a> TableView<'a> {
     #[inline]
     pub fn slots(self) -> Option<SlotAddressing> {
         match self.structure {
-            StructureView::Dir24_8(dir) => dir.slot_addressing(),
+            StructureView::Dir24_8(dir24) => dir24.slot_addressing(),
             _ => None,
         }
     }

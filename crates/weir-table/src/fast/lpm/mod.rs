@@ -1,15 +1,19 @@
 //! One LPM key of up to 32 bits.
 //!
-//! Few prefixes are stored as the intervals into which they divide the addresses: up to 64 are
-//! searched by bisection ([`Intervals`]). With AVX-512 (of Ice Lake or Zen 4) up to 1,024 are, and
-//! sixteen are compared at once ([`Ranges`]).
+//! Few prefixes are stored as the disjoint address ranges into which they divide the addresses. Up
+//! to 64 are searched by binary search ([`BinarySearchRanges`]); with AVX-512 (of Ice Lake or Zen
+//! 4) up to 1,024 by multiway search, sixteen comparisons at once ([`MultiwayRanges`]). Both are
+//! from B. Lampson, V. Srinivasan and G. Varghese, "IP lookups using multiway and multicolumn
+//! search", INFOCOM 1998.
 //!
-//! More prefixes use DIR-24-8 ([`Dir24_8`]): an array indexed by the first 24 bits (fewer if the
-//! key is narrower). A slot has the number of the record, or of a block of 256 numbers for the last
-//! 8 bits. Prefixes of up to 8 bits (*roots*) are in an array of their own, indexed by the first 8
-//! bits, for the addresses that have no longer prefix. So the writer writes at most 32,768 slots
-//! per entry. DIR-24-8 takes 64 MB (1.3 KB for 6 bits) plus 1 KB per /24 that has longer prefixes.
-//! An entry takes its record (mostly 16 to 64 bytes) and about 20 bytes of the writer's.
+//! More prefixes use DIR-24-8 ([`Dir24_8`]; P. Gupta, S. Lin and N. McKeown, "Routing lookups in
+//! hardware at memory access speeds", INFOCOM 1998). An array of slots, TBL24 there, is indexed by
+//! the first 24 bits (fewer if the key is narrower). A slot has the number of the record, or of a
+//! *TBL8*: 256 record numbers, indexed by the last 8 bits. Prefixes of up to 8 bits (*roots*) are
+//! in an array of their own, indexed by the first 8 bits, for the addresses that have no longer
+//! prefix. So the writer writes at most 32,768 slots per entry. DIR-24-8 takes 64 MB (1.3 KB for 6
+//! bits) plus 1 KB per /24 that has longer prefixes. An entry takes its record (mostly 16 to 64
+//! bytes) and about 20 bytes of the writer's.
 //!
 //! A table may have its slots in pages, with room for records between them ([`pages`]). That holds
 //! if the program declares [`PAGED_MIN`] entries or more, keys have 24 bits at least, and records
@@ -42,47 +46,46 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) use ranges::Ranges;
+pub(super) use ranges::MultiwayRanges;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) use simd::Located;
 
-/// Most prefixes of [`Intervals`].
-const MAX_INTERVALS: usize = 64;
+/// Most prefixes of [`BinarySearchRanges`].
+const MAX_BINARY_SEARCH_PREFIXES: usize = 64;
 /// With this number of entries, most reads of records are cache misses, and further records are
 /// placed near their slots, in tables with pages. A table whose program declares as many entries
 /// has its slots in pages from the start.
 pub(super) const PAGED_MIN: u64 = pages::MIN_RECORDS_BEFORE as u64;
 /// With more entries, prefetching slots as soon as keys are known gains more than it costs.
 const EARLY_PREFETCH_MIN: usize = 1 << 16;
-/// In a slot: the number is that of a block, whose 256 record numbers are indexed by the last 8
-/// bits.
-const BLOCK_FLAG: u32 = 1 << 31;
+/// In a slot: the number is that of a TBL8, not of a record.
+const TBL8_FLAG: u32 = 1 << 31;
 /// The length of the longest prefixes that are in `roots`, not in slots.
 const ROOT_BITS: u32 = 8;
-/// log2 of the number of blocks in the first chunk.
+/// log2 of the number of TBL8s in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 3;
 
 // ---------------------------------------------------------------------------------------- readers
 
-/// Readers' view of few prefixes; it is replaced as a whole.
+/// Readers' view of few prefixes: address ranges for binary search. It is replaced as a whole.
 #[derive(Debug)]
-pub(super) struct Intervals {
+pub(super) struct BinarySearchRanges {
     shift: u32,
-    /// The first addresses of intervals, ascending from 0; padded to a power of two.
+    /// The first addresses of ranges, ascending from 0; padded to a power of two.
     starts: Vec<u32>,
-    /// The record of each interval, if a prefix covers it.
+    /// The record of each range, if a prefix covers it.
     records: Vec<Option<NonNull<AtomicU64>>>,
     /// Keeps the records alive.
     _directory: Arc<Directory>,
 }
 
 // SAFETY: the pointers go to atomics that `_directory` keeps alive.
-unsafe impl Send for Intervals {}
+unsafe impl Send for BinarySearchRanges {}
 // SAFETY: the pointers go to atomics that `_directory` keeps alive; atomics may be shared, and
 // nothing else is changed.
-unsafe impl Sync for Intervals {}
+unsafe impl Sync for BinarySearchRanges {}
 
-impl Intervals {
+impl BinarySearchRanges {
     #[inline(always)]
     pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         let mut hits = 0;
@@ -90,15 +93,15 @@ impl Intervals {
         each_bit(vector.active, |slot, bit| {
             // SAFETY: the slot is active, and keys have a word.
             let address = (unsafe { vector.key(0, slot) } as u32) << self.shift;
-            let mut at = 0;
+            let mut range = 0;
             let mut step = self.starts.len() / 2;
             while step > 0 {
-                // SAFETY: the length is a power of two, and `at + step` stays below it.
-                let start = unsafe { *self.starts.get_unchecked(at + step) };
-                at += select_unpredictable(start <= address, step, 0);
+                // SAFETY: the length is a power of two, and `range + step` stays below it.
+                let start = unsafe { *self.starts.get_unchecked(range + step) };
+                range += select_unpredictable(start <= address, step, 0);
                 step /= 2;
             }
-            let found = self.records[at];
+            let found = self.records[range];
             hits |= bit & ones(found.is_some());
             // SAFETY: the slot is active; records have the table's record layout, the default the
             // result's.
@@ -121,8 +124,8 @@ pub(in crate::fast) struct Dir24_8 {
     shift: u32,
     bits: u32,
     slots: Slots,
-    /// Chunk `k` holds the blocks from `8 << k` to `16 << k`.
-    blocks: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
+    /// Chunk `k` holds the TBL8s from `8 << k` to `16 << k`.
+    tbl8_chunks: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
     /// Indexed by the first bits of the address: the record of the longest prefix of at most
     /// [`ROOT_BITS`] bits, or 0.
     roots: Box<[AtomicU32; 1 << ROOT_BITS]>,
@@ -142,7 +145,7 @@ impl Dir24_8 {
             bits,
             roots: Box::new([const { AtomicU32::new(0) }; 1 << ROOT_BITS]),
             slots: Slots::new(bits, arena),
-            blocks: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
+            tbl8_chunks: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
             directory: Arc::clone(arena.directory()),
             prefetches_early: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -162,12 +165,12 @@ impl Dir24_8 {
         &self.roots[first..first + (1 << (ROOT_BITS - length))]
     }
 
-    /// A block that exists.
+    /// A TBL8 that exists.
     #[inline]
-    fn block(&self, block: u32) -> &[AtomicU32] {
-        let chunk = block.ilog2() - FIRST_CHUNK_LOG2;
-        let start = (block - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
-        match self.blocks[chunk as usize].get() {
+    fn tbl8(&self, tbl8: u32) -> &[AtomicU32] {
+        let chunk = tbl8.ilog2() - FIRST_CHUNK_LOG2;
+        let start = (tbl8 - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
+        match self.tbl8_chunks[chunk as usize].get() {
             Some(chunk) => &chunk[start..start + 256],
             None => &[],
         }
@@ -176,22 +179,22 @@ impl Dir24_8 {
     /// The record number for an address whose slot contains `number`; 0 for a miss.
     #[inline(always)]
     fn resolve(&self, number: u32, address: u32) -> u32 {
-        if number & BLOCK_FLAG == 0 {
+        if number & TBL8_FLAG == 0 {
             return number;
         }
-        self.resolve_block(number & !BLOCK_FLAG, address)
+        self.resolve_tbl8(number & !TBL8_FLAG, address)
     }
 
     /// Not inlined, so that the rest is compiled into the callers' loops.
     #[inline(never)]
-    fn resolve_block(&self, block: u32, address: u32) -> u32 {
-        self.number_in_block(block, address).load(Ordering::Acquire)
+    fn resolve_tbl8(&self, tbl8: u32, address: u32) -> u32 {
+        self.number_in_tbl8(tbl8, address).load(Ordering::Acquire)
     }
 
-    /// The record number for an address in a block that exists.
+    /// The record number for an address in a TBL8 that exists.
     #[inline]
-    fn number_in_block(&self, block: u32, address: u32) -> &AtomicU32 {
-        let number = self.block(block).get((address & 0xff) as usize);
+    fn number_in_tbl8(&self, tbl8: u32, address: u32) -> &AtomicU32 {
+        let number = self.tbl8(tbl8).get((address & 0xff) as usize);
         number.unwrap_or(self.root(address))
     }
 
@@ -336,15 +339,15 @@ pub(super) struct Lpm {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     ranges: Option<ranges::RangeWriter>,
     /// The published DIR-24-8 structure, once there are more than few prefixes.
-    dir: Option<Arc<Dir24_8>>,
-    /// Rules were changed that `dir` does not contain yet.
+    dir24: Option<Arc<Dir24_8>>,
+    /// Rules were changed that `dir24` does not contain yet.
     deferred: bool,
-    /// The next block number that was never used.
-    next_block: u32,
-    /// Block numbers that can be reused.
-    free_blocks: Recycler,
-    /// Number of rules longer than 24 bits, per block.
-    block_rules: FxHashMap<u32, u32>,
+    /// The next TBL8 number that was never used.
+    next_tbl8: u32,
+    /// TBL8 numbers that can be reused.
+    free_tbl8s: Recycler,
+    /// Number of rules longer than 24 bits, per TBL8.
+    tbl8_rules: FxHashMap<u32, u32>,
     /// Record numbers by handle, with `idle_timeout` or counts.
     handles: Option<FxHashMap<u32, u32>>,
     /// Handles by record number, in tables with counts. There the head of a record has the record's
@@ -354,9 +357,9 @@ pub(super) struct Lpm {
 
 /// The view that readers get.
 pub(super) enum LpmView {
-    Intervals(Intervals),
+    BinarySearchRanges(BinarySearchRanges),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    Ranges(Ranges),
+    MultiwayRanges(MultiwayRanges),
     Dir24_8(Arc<Dir24_8>),
 }
 
@@ -386,11 +389,11 @@ impl Lpm {
             large,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             ranges: (!large && has_avx512_vbmi()).then(ranges::RangeWriter::new),
-            dir: None,
+            dir24: None,
             deferred: false,
-            next_block: 1 << FIRST_CHUNK_LOG2,
-            free_blocks: Recycler::new(Arc::clone(arena.epochs())),
-            block_rules: FxHashMap::default(),
+            next_tbl8: 1 << FIRST_CHUNK_LOG2,
+            free_tbl8s: Recycler::new(Arc::clone(arena.epochs())),
+            tbl8_rules: FxHashMap::default(),
             handles: (arena.layout().stamp_word.or(arena.layout().counts).is_some()).then(FxHashMap::default),
             owners: Owners::default(),
         }
@@ -416,24 +419,24 @@ impl Lpm {
 
     pub(super) fn bytes(&self) -> usize {
         let maps: usize = self.rules.iter().map(|m| m.capacity() * 9).sum();
-        let dir = self.dir.as_ref().map_or(0, |d| {
-            let blocks = d.blocks.iter().filter_map(|g| g.get());
-            d.slots.bytes() + blocks.map(Zeroed::bytes).sum::<usize>()
+        let dir24 = self.dir24.as_ref().map_or(0, |d| {
+            let tbl8_chunks = d.tbl8_chunks.iter().filter_map(|g| g.get());
+            d.slots.bytes() + tbl8_chunks.map(Zeroed::bytes).sum::<usize>()
         });
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        let dir = dir + self.ranges.as_ref().map_or(0, ranges::RangeWriter::bytes);
+        let dir24 = dir24 + self.ranges.as_ref().map_or(0, ranges::RangeWriter::bytes);
         let handles = self.handles.as_ref().map_or(0, |h| h.capacity() * 9);
-        maps + dir + self.block_rules.capacity() * 9 + handles + self.owners.bytes()
+        maps + dir24 + self.tbl8_rules.capacity() * 9 + handles + self.owners.bytes()
     }
 
-    /// Whether there are few enough prefixes for [`Intervals`].
+    /// Whether there are few enough prefixes for [`BinarySearchRanges`].
     fn is_small(&self) -> bool {
-        self.dir.is_none() && !self.large && self.entries <= MAX_INTERVALS
+        self.dir24.is_none() && !self.large && self.entries <= MAX_BINARY_SEARCH_PREFIXES
     }
 
     /// Whether every change replaces the view, rather than changing it in place.
     pub(super) fn is_copy_on_write(&self) -> bool {
-        self.dir.is_none()
+        self.dir24.is_none()
     }
 
     /// Postpones changes of readers' view until [`Lpm::view`].
@@ -516,16 +519,16 @@ impl Lpm {
         if self.deferred || self.is_small() {
             return true;
         }
-        let Some(dir) = self.dir.clone() else {
+        let Some(dir24) = self.dir24.clone() else {
             return true;
         };
-        self.update_early_prefetch(&dir);
+        self.update_early_prefetch(&dir24);
         let from = old.unwrap_or_else(|| self.parent(address, length, shortest_in_array(length)));
-        self.replace(&dir, address, length, from, rec.number);
+        self.replace(&dir24, address, length, from, rec.number);
         if old.is_none() && length > 24 {
-            *self.block_rules.entry(address >> 8).or_default() += 1;
+            *self.tbl8_rules.entry(address >> 8).or_default() += 1;
         }
-        self.free_blocks.flush();
+        self.free_tbl8s.flush();
         false
     }
 
@@ -554,15 +557,15 @@ impl Lpm {
             self.ranges = Some(ranges);
             return true;
         }
-        let Some(dir) = self.dir.clone().filter(|_| !self.deferred) else {
+        let Some(dir24) = self.dir24.clone().filter(|_| !self.deferred) else {
             return true;
         };
         let to = self.parent(address, length, shortest_in_array(length));
-        self.replace(&dir, address, length, old, to);
+        self.replace(&dir24, address, length, old, to);
         if length > 24 {
-            self.release(&dir, address);
+            self.release(&dir24, address);
         }
-        self.free_blocks.flush();
+        self.free_tbl8s.flush();
         false
     }
 
@@ -588,69 +591,69 @@ impl Lpm {
 
     /// Replaces record number `from` by `to` within a prefix. Longer prefixes have other numbers
     /// and so stay as they are.
-    fn replace(&mut self, dir: &Dir24_8, address: u32, length: u32, from: u32, to: u32) {
+    fn replace(&mut self, dir24: &Dir24_8, address: u32, length: u32, from: u32, to: u32) {
         let swap = |n: &AtomicU32| {
             if n.load(Ordering::Relaxed) == from {
                 n.store(to, Ordering::Release);
             }
         };
         if length <= ROOT_BITS {
-            dir.roots_of(address, length).iter().for_each(swap);
-        } else if length <= dir.bits {
-            let first = (address >> (32 - dir.bits)) as usize;
-            for slot in dir.slots.range(first..first + (1 << (dir.bits - length))) {
+            dir24.roots_of(address, length).iter().for_each(swap);
+        } else if length <= dir24.bits {
+            let first = (address >> (32 - dir24.bits)) as usize;
+            for slot in dir24.slots.range(first..first + (1 << (dir24.bits - length))) {
                 let number = slot.load(Ordering::Relaxed);
-                if number & BLOCK_FLAG == 0 {
+                if number & TBL8_FLAG == 0 {
                     swap(slot);
                 } else {
-                    dir.block(number & !BLOCK_FLAG).iter().for_each(swap);
+                    dir24.tbl8(number & !TBL8_FLAG).iter().for_each(swap);
                 }
             }
         } else {
             let first = (address & 0xff) as usize;
-            let block = self.make_block(dir, address);
-            dir.block(block)[first..first + (1 << (32 - length))]
+            let tbl8 = self.make_tbl8(dir24, address);
+            dir24.tbl8(tbl8)[first..first + (1 << (32 - length))]
                 .iter()
                 .for_each(swap);
         }
     }
 
-    /// The block of an address, created if there is none.
-    fn make_block(&mut self, dir: &Dir24_8, address: u32) -> u32 {
-        let slot = dir.slot(address);
+    /// The TBL8 of an address, created if there is none.
+    fn make_tbl8(&mut self, dir24: &Dir24_8, address: u32) -> u32 {
+        let slot = dir24.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & BLOCK_FLAG != 0 {
-            return number & !BLOCK_FLAG;
+        if number & TBL8_FLAG != 0 {
+            return number & !TBL8_FLAG;
         }
-        let block = self.free_blocks.pop().unwrap_or_else(|| {
-            self.next_block += 1;
-            self.next_block - 1
+        let tbl8 = self.free_tbl8s.pop().unwrap_or_else(|| {
+            self.next_tbl8 += 1;
+            self.next_tbl8 - 1
         });
-        let chunk = block.ilog2() - FIRST_CHUNK_LOG2;
-        dir.blocks[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
-        for n in dir.block(block) {
+        let chunk = tbl8.ilog2() - FIRST_CHUNK_LOG2;
+        dir24.tbl8_chunks[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
+        for n in dir24.tbl8(tbl8) {
             n.store(number, Ordering::Relaxed);
         }
-        slot.store(block | BLOCK_FLAG, Ordering::Release);
-        block
+        slot.store(tbl8 | TBL8_FLAG, Ordering::Release);
+        tbl8
     }
 
-    /// A rule of a block was removed: a block without rules is removed too.
-    fn release(&mut self, dir: &Dir24_8, address: u32) {
-        let Some(rules) = self.block_rules.get_mut(&(address >> 8)) else {
+    /// A rule of a TBL8 was removed: a TBL8 without rules is removed too.
+    fn release(&mut self, dir24: &Dir24_8, address: u32) {
+        let Some(rules) = self.tbl8_rules.get_mut(&(address >> 8)) else {
             return;
         };
         *rules -= 1;
         if *rules > 0 {
             return;
         }
-        self.block_rules.remove(&(address >> 8));
-        let slot = dir.slot(address);
+        self.tbl8_rules.remove(&(address >> 8));
+        let slot = dir24.slot(address);
         let number = slot.load(Ordering::Relaxed);
-        if number & BLOCK_FLAG != 0 {
-            let block = number & !BLOCK_FLAG;
-            slot.store(dir.block(block)[0].load(Ordering::Relaxed), Ordering::Release);
-            self.free_blocks.retire(block);
+        if number & TBL8_FLAG != 0 {
+            let tbl8 = number & !TBL8_FLAG;
+            slot.store(dir24.tbl8(tbl8)[0].load(Ordering::Relaxed), Ordering::Release);
+            self.free_tbl8s.retire(tbl8);
         }
     }
 
@@ -659,14 +662,14 @@ impl Lpm {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if let Some(ranges) = &self.ranges {
             self.deferred = false;
-            return LpmView::Ranges(ranges.view(self.width, arena));
+            return LpmView::MultiwayRanges(ranges.view(self.width, arena));
         }
         if self.is_small() {
             self.deferred = false;
-            return LpmView::Intervals(self.intervals(arena));
+            return LpmView::BinarySearchRanges(self.binary_search_ranges(arena));
         }
-        match &self.dir {
-            Some(dir) if !self.deferred => LpmView::Dir24_8(Arc::clone(dir)),
+        match &self.dir24 {
+            Some(dir24) if !self.deferred => LpmView::Dir24_8(Arc::clone(dir24)),
             _ => LpmView::Dir24_8(self.build(arena)),
         }
     }
@@ -677,8 +680,8 @@ impl Lpm {
         lengths.flat_map(|(length, rules)| rules.iter().map(move |(a, n)| (*a, length, *n)))
     }
 
-    /// Builds the intervals.
-    fn intervals(&self, arena: &Arena) -> Intervals {
+    /// Builds the ranges for binary search.
+    fn binary_search_ranges(&self, arena: &Arena) -> BinarySearchRanges {
         let mut starts = vec![0];
         for (address, length, _) in self.sorted() {
             starts.push(address);
@@ -697,7 +700,7 @@ impl Lpm {
         starts.resize(padded, u32::MAX);
         let last = records.last().copied().flatten();
         records.resize(padded, last);
-        Intervals {
+        BinarySearchRanges {
             shift: 32 - self.width,
             starts,
             records,
@@ -711,45 +714,45 @@ impl Lpm {
             arena.allocate_pages();
         }
         self.deferred = false;
-        self.next_block = 1 << FIRST_CHUNK_LOG2;
-        self.free_blocks = Recycler::new(Arc::clone(arena.epochs()));
-        self.block_rules.clear();
-        let dir = Arc::new(Dir24_8::new(self.width, arena));
+        self.next_tbl8 = 1 << FIRST_CHUNK_LOG2;
+        self.free_tbl8s = Recycler::new(Arc::clone(arena.epochs()));
+        self.tbl8_rules.clear();
+        let dir24 = Arc::new(Dir24_8::new(self.width, arena));
         let rules = std::mem::take(&mut self.rules);
         for (length, rules) in (0..).zip(&rules) {
             for (&address, &number) in rules {
-                self.fill(&dir, address, length, number);
+                self.fill(&dir24, address, length, number);
             }
         }
         self.rules = rules;
-        self.update_early_prefetch(&dir);
-        self.dir = Some(Arc::clone(&dir));
-        dir
+        self.update_early_prefetch(&dir24);
+        self.dir24 = Some(Arc::clone(&dir24));
+        dir24
     }
 
     /// Enables early prefetches once there are enough entries.
-    fn update_early_prefetch(&self, dir: &Dir24_8) {
+    fn update_early_prefetch(&self, dir24: &Dir24_8) {
         if self.large || self.entries > EARLY_PREFETCH_MIN {
-            dir.prefetches_early.store(true, Ordering::Relaxed);
+            dir24.prefetches_early.store(true, Ordering::Relaxed);
         }
     }
 
     /// Adds a rule to a structure that contains no longer ones.
-    fn fill(&mut self, dir: &Dir24_8, address: u32, length: u32, number: u32) {
+    fn fill(&mut self, dir24: &Dir24_8, address: u32, length: u32, number: u32) {
         if length <= ROOT_BITS {
-            for root in dir.roots_of(address, length) {
+            for root in dir24.roots_of(address, length) {
                 root.store(number, Ordering::Relaxed);
             }
-        } else if length <= dir.bits {
-            let first = (address >> (32 - dir.bits)) as usize;
-            for slot in dir.slots.range(first..first + (1 << (dir.bits - length))) {
+        } else if length <= dir24.bits {
+            let first = (address >> (32 - dir24.bits)) as usize;
+            for slot in dir24.slots.range(first..first + (1 << (dir24.bits - length))) {
                 slot.store(number, Ordering::Relaxed);
             }
         } else {
-            *self.block_rules.entry(address >> 8).or_default() += 1;
-            let block = self.make_block(dir, address);
+            *self.tbl8_rules.entry(address >> 8).or_default() += 1;
+            let tbl8 = self.make_tbl8(dir24, address);
             let first = (address & 0xff) as usize;
-            for n in &dir.block(block)[first..first + (1 << (32 - length))] {
+            for n in &dir24.tbl8(tbl8)[first..first + (1 << (32 - length))] {
                 n.store(number, Ordering::Relaxed);
             }
         }

@@ -1,4 +1,5 @@
-//! Few prefixes, as disjoint address ranges with a record each, for AVX-512.
+//! Few prefixes, as disjoint address ranges with a record each, for AVX-512: multiway range search
+//! (B. Lampson, V. Srinivasan and G. Varghese, INFOCOM 1998).
 //!
 //! A lookup indexes by the first 12 bits of the address, then finds the range by one comparison
 //! with sixteen range ends. If too many ranges share their first bits, it descends a tree of three
@@ -22,7 +23,7 @@ const COMPARED: usize = 16;
 
 /// Readers' view; it is replaced as a whole.
 #[derive(Debug)]
-pub(in crate::fast) struct Ranges {
+pub(in crate::fast) struct MultiwayRanges {
     /// Bits by which keys are shifted to align them to 32 bits.
     shift: u32,
     /// The last addresses of ranges, ascending. The last range ends with all ones; [`COMPARED`]
@@ -30,20 +31,21 @@ pub(in crate::fast) struct Ranges {
     ends: Vec<u32>,
     /// The addresses of the ranges' records; 0: none.
     records: Vec<u64>,
-    /// Indexed by first bits: the first range that ends at or behind the first address with these
+    /// Indexed by first bits: the first range that ends at or after the first address with these
     /// bits.
     firsts: Vec<u16>,
     /// At most [`COMPARED`] ranges end within the addresses of the same first bits, so one
     /// comparison is enough.
     one_compare: bool,
-    /// The upper levels of the tree, if one comparison is not enough: the last of each [`COMPARED`]
-    /// ends, and of each [`COMPARED`] of these. They are padded like `ends`.
-    fences: [Vec<u32>; 2],
+    /// The upper levels of the tree, if one comparison is not enough: separators, as in a B+ tree.
+    /// They are the last of each [`COMPARED`] ends, and of each [`COMPARED`] of these, padded like
+    /// `ends`.
+    separators: [Vec<u32>; 2],
     /// Keeps the records alive.
     _directory: Arc<Directory>,
 }
 
-impl Ranges {
+impl MultiwayRanges {
     #[inline(always)]
     pub(in crate::fast) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         // SAFETY: there are ranges only where the processor has these features.
@@ -119,18 +121,18 @@ impl Ranges {
         if ONE_COMPARE {
             // SAFETY: there is one for every value of the remaining bits.
             let first = unsafe { *self.firsts.get_unchecked((address >> (32 - FIRST_BITS)) as usize) };
-            let at = usize::from(first);
+            let position = usize::from(first);
             // SAFETY: `first` is a range, and at least [`COMPARED`] ends follow.
-            return at + unsafe { count_ends_before(&self.ends, at, address) };
+            return position + unsafe { count_ends_before(&self.ends, position, address) };
         }
-        let mut at = 0;
-        for level in [&self.fences[1], &self.fences[0], &self.ends] {
+        let mut position = 0;
+        for level in [&self.separators[1], &self.separators[0], &self.ends] {
             // SAFETY: the last end is all ones, so that no address is beyond it. So on each level
             // one of the `COMPARED` ends of the chosen node is not before the address, and
             // `COMPARED` ends follow the node's start.
-            at = at * COMPARED + unsafe { count_ends_before(level, at * COMPARED, address) };
+            position = position * COMPARED + unsafe { count_ends_before(level, position * COMPARED, address) };
         }
-        at
+        position
     }
 }
 
@@ -150,11 +152,11 @@ unsafe fn count_ends_before(ends: &[u32], first: usize, address: u32) -> usize {
 /// The writer's side. It has the same layout, so that a view is little more than a copy.
 #[derive(Debug)]
 pub(super) struct RangeWriter {
-    /// As [`Ranges::ends`].
+    /// As [`MultiwayRanges::ends`].
     ends: Vec<u32>,
     /// The record numbers of the ranges; 0: none.
     numbers: Vec<u32>,
-    /// As [`Ranges::firsts`].
+    /// As [`MultiwayRanges::firsts`].
     firsts: Vec<u16>,
 }
 
@@ -181,9 +183,9 @@ impl RangeWriter {
             self.split(end);
         }
         self.split(last);
-        for at in self.index_of(first)..=self.index_of(last) {
-            if self.numbers[at] == from {
-                self.numbers[at] = to;
+        for position in self.index_of(first)..=self.index_of(last) {
+            if self.numbers[position] == from {
+                self.numbers[position] = to;
             }
         }
         self.join(last);
@@ -199,20 +201,20 @@ impl RangeWriter {
 
     /// Makes a range end at `end`.
     fn split(&mut self, end: u32) {
-        let at = self.index_of(end);
-        if self.ends[at] != end {
-            self.ends.insert(at, end);
-            self.numbers.insert(at, self.numbers[at]);
+        let position = self.index_of(end);
+        if self.ends[position] != end {
+            self.ends.insert(position, end);
+            self.numbers.insert(position, self.numbers[position]);
             self.firsts_after(end).iter_mut().for_each(|first| *first += 1);
         }
     }
 
     /// Merges the range that ends at `end` with the next one if both have the same record.
     fn join(&mut self, end: u32) {
-        let at = self.index_of(end);
-        if self.numbers.get(at) == self.numbers.get(at + 1) {
-            self.ends.remove(at);
-            self.numbers.remove(at);
+        let position = self.index_of(end);
+        if self.numbers.get(position) == self.numbers.get(position + 1) {
+            self.ends.remove(position);
+            self.numbers.remove(position);
             self.firsts_after(end).iter_mut().for_each(|first| *first -= 1);
         }
     }
@@ -231,19 +233,19 @@ impl RangeWriter {
     }
 
     /// The view for keys of `width` bits.
-    pub(super) fn view(&self, width: u32, arena: &Arena) -> Ranges {
+    pub(super) fn view(&self, width: u32, arena: &Arena) -> MultiwayRanges {
         let one_compare = self.one_compare();
-        let fences = match one_compare {
+        let separators = match one_compare {
             true => [const { Vec::new() }; 2],
             false => {
-                let below = fences(&self.ends);
-                [fences(&below), below]
+                let below = separators(&self.ends);
+                [separators(&below), below]
             }
         };
-        let [upper, lower] = fences;
-        Ranges {
+        let [upper, lower] = separators;
+        MultiwayRanges {
             one_compare,
-            fences: [lower, upper],
+            separators: [lower, upper],
             shift: 32 - width,
             ends: self.ends.clone(),
             records: self.numbers.iter().map(|number| address(arena, *number)).collect(),
@@ -262,15 +264,15 @@ fn address(arena: &Arena, number: u32) -> u64 {
 }
 
 /// Every [`COMPARED`]th end, and the padding.
-fn fences(ends: &[u32]) -> Vec<u32> {
-    let mut fences: Vec<u32> = ends
+fn separators(ends: &[u32]) -> Vec<u32> {
+    let mut separators: Vec<u32> = ends
         .as_chunks::<COMPARED>()
         .0
         .iter()
-        .map(|block| block[COMPARED - 1])
+        .map(|node| node[COMPARED - 1])
         .collect();
-    fences.extend([u32::MAX; COMPARED]);
-    fences
+    separators.extend([u32::MAX; COMPARED]);
+    separators
 }
 
 #[cfg(test)]

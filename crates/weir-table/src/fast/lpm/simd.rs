@@ -3,7 +3,7 @@
 //! two in time.
 #![allow(unsafe_code)]
 
-use crate::fast::lpm::{BLOCK_FLAG, Dir24_8, ROOT_BITS};
+use crate::fast::lpm::{Dir24_8, ROOT_BITS, TBL8_FLAG};
 use crate::fast::mem::prefetch;
 use crate::fast::pending::PendingLookup;
 use crate::fast::simd::{LANES, RecordBases, SlotWords, group_mask, write_results};
@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Where the results of a vector's addresses are: per slot of the vector the address of the record.
 /// Where prefixes longer than 24 bits are possible, it is the address of the record's number in a
-/// block instead. That number may be far too, so it is read only when the record would be read.
+/// TBL8 instead. That number may be far too, so it is read only when the record would be read.
 #[derive(Default)]
 pub(in crate::fast) struct Located {
     active: u64,
     hits: u64,
-    /// Slots for which `addresses` has the address of a number in a block.
-    in_blocks: u64,
-    /// The address of the record, or, for slots in `in_blocks`, of its number.
+    /// Slots for which `addresses` has the address of a number in a TBL8.
+    in_tbl8: u64,
+    /// The address of the record, or, for slots in `in_tbl8`, of its number.
     addresses: SlotWords,
 }
 
@@ -37,8 +37,8 @@ impl Dir24_8 {
     /// Writes the results of the pending lookup, if it is this one.
     pub(in crate::fast) fn finish(&self, vector: &VectorLookup<'_>, pending: &mut PendingLookup<'_>) -> Option<u64> {
         let located = &mut pending.located;
-        pending.source.take_if(|(dir, keys)| {
-            std::ptr::eq(*dir, self) && *keys == vector.keys_address() && located.active == vector.active
+        pending.source.take_if(|(dir24, keys)| {
+            std::ptr::eq(*dir24, self) && *keys == vector.keys_address() && located.active == vector.active
         })?;
         // SAFETY: the processor has these features, or nothing would be pending. The results were
         // located in this table and for these slots. That memory still exists: `pending` lives no
@@ -75,18 +75,18 @@ impl Dir24_8 {
                 }
             }
         }
-        let (mut hits, mut all_in_blocks) = (0, 0);
+        let (mut hits, mut all_in_tbl8) = (0, 0);
         for group in 0..VECTOR_SLOTS / LANES {
             let active = group_mask(vector.active, group);
             if active != 0 {
                 // SAFETY: these are the addresses of slots.
                 let numbers = unsafe { self.slots_at(words.group(group)) };
-                let in_blocks = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(BLOCK_FLAG.into()));
-                let numbers = self.numbers(vector, group, numbers, in_blocks);
+                let in_tbl8 = _mm512_mask_test_epi64_mask(active, numbers, _mm512_set1_epi64(TBL8_FLAG.into()));
+                let numbers = self.numbers(vector, group, numbers, in_tbl8);
                 words.set(group, numbers);
-                let known = _mm512_mask_test_epi64_mask(active & !in_blocks, numbers, numbers);
+                let known = _mm512_mask_test_epi64_mask(active & !in_tbl8, numbers, numbers);
                 hits |= u64::from(known) << (LANES * group);
-                all_in_blocks |= u64::from(in_blocks) << (LANES * group);
+                all_in_tbl8 |= u64::from(in_tbl8) << (LANES * group);
             }
         }
         // Chunks are published before the numbers of their records are.
@@ -99,7 +99,7 @@ impl Dir24_8 {
                 let records = _mm512_mask_mov_epi64(default, group_mask(hits, group), record_bases.records(numbers));
                 located.addresses.set(
                     group,
-                    _mm512_mask_mov_epi64(records, group_mask(all_in_blocks, group), numbers),
+                    _mm512_mask_mov_epi64(records, group_mask(all_in_tbl8, group), numbers),
                 );
                 if prefetch_records {
                     for record in located.addresses.group(group) {
@@ -108,7 +108,7 @@ impl Dir24_8 {
                 }
             }
         }
-        (located.active, located.hits, located.in_blocks) = (vector.active, hits, all_in_blocks);
+        (located.active, located.hits, located.in_tbl8) = (vector.active, hits, all_in_tbl8);
     }
 
     /// Writes the located results.
@@ -119,9 +119,9 @@ impl Dir24_8 {
     /// root. The default may have been replaced: both have the same length.)
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn write_located(&self, vector: &VectorLookup<'_>, located: &mut Located) -> u64 {
-        if located.in_blocks != 0 {
+        if located.in_tbl8 != 0 {
             // SAFETY: the caller's promise.
-            unsafe { self.resolve_blocks(vector, located) };
+            unsafe { self.resolve_tbl8s(vector, located) };
         }
         // SAFETY: the addresses are those of records or of a default.
         unsafe { write_results(vector, &located.addresses) };
@@ -148,7 +148,7 @@ impl Dir24_8 {
         _mm512_add_epi64(_mm512_set1_epi64(base as i64), offset)
     }
 
-    /// The contents of the slots at eight addresses, with acquire loads: a block is filled before
+    /// The contents of the slots at eight addresses, with acquire loads: a TBL8 is filled before
     /// its number is stored. Single loads overlap between groups of keys, while gathers do not.
     ///
     /// # Safety
@@ -168,29 +168,29 @@ impl Dir24_8 {
     }
 
     /// The record numbers for a group of keys, given the contents of their slots; 0 for a miss. For
-    /// keys `in_blocks` it is the address of the number.
+    /// keys `in_tbl8` it is the address of the number.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn numbers(&self, vector: VectorLookup<'_>, group: usize, mut numbers: __m512i, in_blocks: u8) -> __m512i {
+    fn numbers(&self, vector: VectorLookup<'_>, group: usize, mut numbers: __m512i, in_tbl8: u8) -> __m512i {
         let active = group_mask(vector.active, group);
-        if in_blocks != 0 {
-            numbers = self.addresses_in_blocks(numbers, left_aligned(vector, group, self.shift), in_blocks);
+        if in_tbl8 != 0 {
+            numbers = self.addresses_in_tbl8s(numbers, left_aligned(vector, group, self.shift), in_tbl8);
         }
         let none = _mm512_mask_testn_epi64_mask(active, numbers, numbers);
         if none != 0 {
-            let at = _mm512_srli_epi64::<{ 32 - ROOT_BITS }>(left_aligned(vector, group, self.shift));
+            let root_index = _mm512_srli_epi64::<{ 32 - ROOT_BITS }>(left_aligned(vector, group, self.shift));
             // SAFETY: there is a root for every value of the remaining bits.
-            let roots = unsafe { _mm512_i64gather_epi32::<4>(at, self.roots.as_ptr().cast()) };
+            let roots = unsafe { _mm512_i64gather_epi32::<4>(root_index, self.roots.as_ptr().cast()) };
             numbers = _mm512_mask_cvtepu32_epi64(numbers, none, roots);
         }
         numbers
     }
 
-    /// Replaces block numbers by the addresses of the record numbers in these blocks. These are not
+    /// Replaces TBL8 numbers by the addresses of the record numbers in these TBL8s. These are not
     /// read yet: they may be far.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx2,bmi1,bmi2,lzcnt")]
-    fn addresses_in_blocks(&self, numbers: __m512i, addresses: __m512i, in_blocks: u8) -> __m512i {
+    fn addresses_in_tbl8s(&self, numbers: __m512i, addresses: __m512i, in_tbl8: u8) -> __m512i {
         let mut lanes = [0_u64; LANES];
         let mut last = [0_u64; LANES];
         // SAFETY: there are eight words of both.
@@ -198,25 +198,25 @@ impl Dir24_8 {
             _mm512_storeu_epi64(lanes.as_mut_ptr().cast(), numbers);
             _mm512_storeu_epi64(last.as_mut_ptr().cast(), addresses);
         }
-        each_bit(in_blocks.into(), |lane, _| {
+        each_bit(in_tbl8.into(), |lane, _| {
             let lane = lane % LANES;
-            let number = self.number_in_block(lanes[lane] as u32 & !BLOCK_FLAG, last[lane] as u32);
+            let number = self.number_in_tbl8(lanes[lane] as u32 & !TBL8_FLAG, last[lane] as u32);
             lanes[lane] = std::ptr::from_ref(number).expose_provenance() as u64;
         });
         // SAFETY: there are eight words.
         unsafe { _mm512_loadu_epi64(lanes.as_ptr().cast()) }
     }
 
-    /// Reads the record numbers that are in blocks.
+    /// Reads the record numbers that are in TBL8s.
     ///
     /// # Safety
     /// As [`Dir24_8::write_located`].
     #[inline(never)]
-    unsafe fn resolve_blocks(&self, vector: &VectorLookup<'_>, located: &mut Located) {
-        each_bit(located.in_blocks, |slot, bit| {
-            let at = located.addresses.0[slot % VECTOR_SLOTS] as *const AtomicU32;
-            // SAFETY: it is the address of a number in a block.
-            let mut number = unsafe { &*at }.load(Ordering::Acquire);
+    unsafe fn resolve_tbl8s(&self, vector: &VectorLookup<'_>, located: &mut Located) {
+        each_bit(located.in_tbl8, |slot, bit| {
+            let number_address = located.addresses.0[slot % VECTOR_SLOTS] as *const AtomicU32;
+            // SAFETY: it is the address of a number in a TBL8.
+            let mut number = unsafe { &*number_address }.load(Ordering::Acquire);
             if number == 0 {
                 // SAFETY: the slot is active, and keys have a word.
                 let key = unsafe { vector.key(0, slot) } as u32;
@@ -224,7 +224,7 @@ impl Dir24_8 {
             }
             let mut record = vector.default;
             if number != 0 {
-                // SAFETY: numbers in blocks and roots were allocated.
+                // SAFETY: numbers in TBL8s and roots were allocated.
                 record = unsafe { self.directory.record(number) };
                 located.hits |= bit;
             }

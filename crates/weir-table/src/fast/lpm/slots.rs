@@ -111,8 +111,11 @@ mod tests {
             let (start, skip_mask) = slots.addressing();
             let some = (0..1 << bits).step_by(997);
             for number in some.clone() {
-                let at = slots.address(number).addr();
-                assert_eq!(at, start + (number + (number & skip_mask)) * size_of::<AtomicU32>());
+                let address = slots.address(number).addr();
+                assert_eq!(
+                    address,
+                    start + (number + (number & skip_mask)) * size_of::<AtomicU32>()
+                );
                 slots.get(number).store(number as u32 + 1, Ordering::Relaxed);
             }
             assert!(

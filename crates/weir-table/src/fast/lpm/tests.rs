@@ -51,10 +51,10 @@ fn computed_slot_addresses_are_those_that_lookups_read() {
         let keys: [u64; VECTOR_SLOTS] =
             std::array::from_fn(|i| (i as u64).wrapping_mul(0x2545_f491_4f6c_dd1d) >> (64 - width));
         let guard = table.epochs().enter();
-        let StructureView::Dir24_8(dir) = table.view(&guard).structure() else {
+        let StructureView::Dir24_8(dir24) = table.view(&guard).structure() else {
             panic!("there are many")
         };
-        dir.prefetches_early.store(true, Ordering::Relaxed);
+        dir24.prefetches_early.store(true, Ordering::Relaxed);
         let addressing = table.view(&guard).slots().expect("they are far");
         let mut queue = PrefetchQueue::default();
         table.view(&guard).prefetch(u64::MAX, &keys, VECTOR_SLOTS, &mut queue);
