@@ -342,7 +342,7 @@ struct MeteredBody {
     /// Bytes of the header that have arrived.
     header_len: usize,
     /// Bytes of the current message that have not arrived yet.
-    missing: usize,
+    remaining_bytes: usize,
     /// The bytes charged for the current message while it has not arrived completely, else 0.
     partial_charge: usize,
     /// Whether a message header has arrived.
@@ -376,7 +376,7 @@ impl MeteredBody {
             is_stream,
             header: [0; HEADER_BYTES],
             header_len: 0,
-            missing: 0,
+            remaining_bytes: 0,
             partial_charge: 0,
             has_message: false,
             passes_through: false,
@@ -402,13 +402,13 @@ impl MeteredBody {
     fn meter(&mut self, mut bytes: &[u8]) -> Result<(), Status> {
         self.count_received(bytes.len());
         while !bytes.is_empty() && !self.passes_through {
-            if self.missing == 0 {
+            if self.remaining_bytes == 0 {
                 bytes = self.read_header(bytes)?;
             } else {
-                let arrived = self.missing.min(bytes.len());
+                let arrived = self.remaining_bytes.min(bytes.len());
                 bytes = &bytes[arrived..];
-                self.missing -= arrived;
-                if self.missing == 0 {
+                self.remaining_bytes -= arrived;
+                if self.remaining_bytes == 0 {
                     self.partial_charge = 0;
                     self.satisfy_rate();
                 }
@@ -445,18 +445,18 @@ impl MeteredBody {
         if !has_arrived_whole {
             self.partial_charge = length;
         }
-        self.missing = length;
+        self.remaining_bytes = length;
         Ok(rest)
     }
 
     /// Whether the client must send more: the rest of a message, or the end of a request that is a
     /// single message.
     fn awaits_bytes(&self) -> bool {
-        !self.is_stream || self.missing > 0 || self.header_len > 0
+        !self.is_stream || self.remaining_bytes > 0 || self.header_len > 0
     }
 
     /// Ready when the client has sent below the minimum rate.
-    fn poll_too_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_below_min_rate(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.awaits_bytes() {
             self.rate = None;
             return Poll::Pending;
@@ -523,7 +523,7 @@ impl HttpBody for MeteredBody {
             }
             Poll::Ready(end) => Poll::Ready(end),
             Poll::Pending => {
-                ready!(this.poll_too_slow(context));
+                ready!(this.poll_below_min_rate(context));
                 let rate_window = this.limits.rate_window;
                 this.refuse(Status::deadline_exceeded(format!(
                     "the request is too slow: send at least {} KiB/s, averaged over {rate_window:?}; while others are refused for lack of \

@@ -20,10 +20,10 @@ pub(crate) enum Droppable {
 }
 
 /// Whether a stream's queue has room for a message that may be dropped.
-pub(crate) fn has_room<T>(queue: &Sender<T>, size: Droppable) -> bool {
+pub(crate) fn has_room<T>(queue: &Sender<T>, kind: Droppable) -> bool {
     let free_capacity = queue.capacity();
     let queued = queue.max_capacity() - free_capacity;
-    free_capacity > RESERVED_CAPACITY && (size == Droppable::Small || queued < MAX_QUEUED_FOR_LIST)
+    free_capacity > RESERVED_CAPACITY && (kind == Droppable::Small || queued < MAX_QUEUED_FOR_LIST)
 }
 
 #[cfg(test)]
@@ -33,8 +33,8 @@ mod tests {
     #[test]
     fn few_lists_wait_for_a_slow_client_and_more_small_messages() {
         let (queue, _taken) = tokio::sync::mpsc::channel(100 + RESERVED_CAPACITY);
-        let add = |size| {
-            let has_room = has_room(&queue, size);
+        let add = |kind| {
+            let has_room = has_room(&queue, kind);
             if has_room {
                 queue.try_send(()).unwrap();
             }

@@ -23,7 +23,7 @@ impl Device {
         F: Fn(&mut Switch) -> T + Send + Sync + 'static,
     {
         self.check_state()?;
-        let _phase = self.phases.write().await;
+        let _phase = self.phases.join_writes().await;
         let pipelines = self.pipelines.read().await;
         let committed = pipelines.committed.as_ref();
         let pipeline = committed.ok_or_else(|| Refusal::precondition("no forwarding pipeline config has been set"))?;

@@ -77,8 +77,8 @@ impl Drop for WriteWaiter<'_> {
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl PhasedRwLock {
-    /// Waits for a phase of Writes.
-    pub async fn write(&self) -> WritePhase {
+    /// Joins the running phase of Writes, or waits for the next one.
+    pub async fn join_writes(&self) -> WritePhase {
         if let Ok(guard) = Arc::clone(&self.lock).try_read_owned() {
             return WritePhase { _guard: guard };
         }
@@ -88,7 +88,7 @@ impl PhasedRwLock {
     }
 
     /// Joins the running phase of Reads if no Write waits, else waits for the next phase.
-    pub async fn read(&self) -> ReadPhase {
+    pub async fn join_reads(&self) -> ReadPhase {
         let mut phase = self.read_phase.lock().await;
         let running = phase.upgrade().filter(|_| !self.has_waiting_writer());
         let guard = match running {
@@ -142,29 +142,29 @@ mod tests {
     #[test]
     fn writes_share_a_phase_and_reads_another() {
         let phases = PhasedRwLock::default();
-        let writes = [now(phases.write()), now(phases.write())];
+        let writes = [now(phases.join_writes()), now(phases.join_writes())];
         assert!(writes.iter().all(Option::is_some));
-        assert!(now(phases.read()).is_none());
+        assert!(now(phases.join_reads()).is_none());
         drop(writes);
-        let reads = [now(phases.read()), now(phases.read())];
+        let reads = [now(phases.join_reads()), now(phases.join_reads())];
         assert!(reads.iter().all(Option::is_some));
-        assert!(now(phases.write()).is_none());
+        assert!(now(phases.join_writes()).is_none());
         drop(reads);
-        assert!(now(phases.write()).is_some());
+        assert!(now(phases.join_writes()).is_some());
     }
 
     #[tokio::test]
     async fn a_write_waits_for_the_reads_of_one_phase_however_many_come() {
         let phases = Arc::new(PhasedRwLock::default());
-        let first = phases.read().await;
-        let mut write = pin!(phases.write());
+        let first = phases.join_reads().await;
+        let mut write = pin!(phases.join_writes());
         let mut context = Context::from_waker(Waker::noop());
         assert!(write.as_mut().poll(&mut context).is_pending());
         assert!(phases.has_waiting_writer());
         let later: Vec<_> = (0..9)
             .map(|_| {
                 let phases = Arc::clone(&phases);
-                tokio::spawn(async move { phases.read().await })
+                tokio::spawn(async move { phases.join_reads().await })
             })
             .collect();
         tokio::task::yield_now().await;
@@ -183,22 +183,22 @@ mod tests {
     async fn a_read_is_overdue_once_a_write_has_waited_for_the_maximum() {
         let phases = Arc::new(PhasedRwLock::default());
         let max_wait = Duration::from_secs(2);
-        let read = phases.read().await;
+        let read = phases.join_reads().await;
         let overdue = |by: Duration| tokio::time::timeout(by, phases.wait_until_overdue(&read, max_wait));
         // No Write waits, or not for long.
         assert!(overdue(max_wait * 9).await.is_err());
-        assert!(tokio::time::timeout(max_wait / 2, phases.write()).await.is_err());
+        assert!(tokio::time::timeout(max_wait / 2, phases.join_writes()).await.is_err());
         assert!(overdue(max_wait * 9).await.is_err());
         let waiter = Arc::clone(&phases);
-        let write = tokio::spawn(async move { waiter.write().await });
+        let write = tokio::spawn(async move { waiter.join_writes().await });
         assert!(overdue(max_wait / 2).await.is_err());
         assert!(overdue(max_wait).await.is_ok());
-        // The patience of a Read in a later phase counts from the start of that phase.
+        // The maximum wait for a Read in a later phase counts from the start of that phase.
         let waiter = Arc::clone(&phases);
-        let next = tokio::spawn(async move { waiter.read().await });
+        let next = tokio::spawn(async move { waiter.join_reads().await });
         tokio::task::yield_now().await;
         let waiter = Arc::clone(&phases);
-        let last = tokio::spawn(async move { waiter.write().await });
+        let last = tokio::spawn(async move { waiter.join_writes().await });
         tokio::task::yield_now().await;
         drop(read);
         drop(write.await);
@@ -214,11 +214,11 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_write_blocks_no_read() {
         let phases = PhasedRwLock::default();
-        let read = phases.read().await;
-        assert!(now(phases.write()).is_none());
+        let read = phases.join_reads().await;
+        assert!(now(phases.join_writes()).is_none());
         assert!(!phases.has_waiting_writer());
-        assert!(now(phases.read()).is_some());
+        assert!(now(phases.join_reads()).is_some());
         drop(read);
-        assert!(now(phases.write()).is_some());
+        assert!(now(phases.join_writes()).is_some());
     }
 }

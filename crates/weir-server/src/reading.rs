@@ -214,7 +214,7 @@ pub(crate) async fn read<Q: Queries>(
         return Ok((queries, short.refused));
     }
     // Start again, in a phase without Writes.
-    let phase = device.phases.read().await;
+    let phase = device.phases.join_reads().await;
     tokio::select! {
         biased;
         done = read_long(device, resolve, sink) => done,
@@ -373,13 +373,13 @@ mod tests {
     #[tokio::test]
     async fn a_read_whose_client_has_left_holds_nothing_while_it_waits() {
         let phases = crate::phases::PhasedRwLock::default();
-        let _others = phases.write().await;
+        let _others = phases.join_writes().await;
         let (out, taken) = tokio::sync::mpsc::channel::<()>(1);
         let request = Arc::new(());
         let kept = Arc::downgrade(&request);
         let read = tokio::spawn(async move {
             until_closed(&out, async {
-                let _phase = phases.read().await;
+                let _phase = phases.join_reads().await;
                 drop(request);
             })
             .await

@@ -28,7 +28,7 @@ pub enum Cause {
     /// This server does not do it.
     Unsupported,
     /// The update was rolled back because another one of its batch failed.
-    TakenBack,
+    RolledBack,
     /// The server, the switch or the client's session is not there (any more).
     Unavailable,
     /// The client was too slow.
@@ -69,9 +69,9 @@ constructors! {
 }
 
 impl Refusal {
-    pub(crate) fn taken_back() -> Self {
+    pub(crate) fn rolled_back() -> Self {
         Refusal {
-            cause: Cause::TakenBack,
+            cause: Cause::RolledBack,
             message: "taken back, because another update of the batch failed".into(),
         }
     }

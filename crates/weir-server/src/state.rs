@@ -330,7 +330,7 @@ impl Device {
     pub async fn checkpoint(&self) -> Result<(), Refusal> {
         let Some(state) = &self.state else { return Ok(()) };
         // No change happens until the locks are released.
-        let _phase = self.phases.write().await;
+        let _phase = self.phases.join_writes().await;
         let _alone = self.pipelines.write().await;
         self.write_anew(state).await
     }

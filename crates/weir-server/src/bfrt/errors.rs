@@ -32,7 +32,7 @@ pub(crate) fn code(cause: Cause) -> Code {
         Cause::Exists | Cause::InUse => Code::AlreadyExists,
         Cause::Exhausted | Cause::TooSlow => Code::ResourceExhausted,
         Cause::Unsupported => Code::Unimplemented,
-        Cause::TakenBack => Code::Aborted,
+        Cause::RolledBack => Code::Aborted,
         Cause::Unavailable => Code::Unavailable,
     }
 }
@@ -46,7 +46,7 @@ fn driver_message(cause: Cause) -> &'static str {
         Cause::InUse => "Action data entry is being referenced by match entries",
         Cause::Exhausted | Cause::TooSlow => "Not enough space",
         Cause::Unsupported => "Operation not supported",
-        Cause::TakenBack => "Not supported in transaction",
+        Cause::RolledBack => "Not supported in transaction",
         Cause::Unavailable => "Not ready",
     }
 }

@@ -24,7 +24,7 @@ pub fn apply_all(
     let mut outcomes = Vec::with_capacity(changes.all().len());
     if !continue_on_error && changes.all().iter().any(Result::is_err) {
         // What cannot be done in any state is known before anything is tried.
-        return taken_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
+        return rolled_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
     }
     let mut transaction = switch.transaction();
     if !continue_on_error {
@@ -38,7 +38,7 @@ pub fn apply_all(
             if !continue_on_error {
                 transaction.back_to_start();
                 let mut failure = outcome.err();
-                return taken_back((0..changes.all().len()).map(|i| if i == at { failure.take() } else { None }));
+                return rolled_back((0..changes.all().len()).map(|i| if i == at { failure.take() } else { None }));
             }
         }
         outcomes.push(outcome);
@@ -55,9 +55,9 @@ fn take(changes: &mut Items<'_, Result<Change, Refusal>>, at: usize) -> Result<C
     }
 }
 
-/// The outcomes of a batch that was taken back: its failures, and for the others that they were.
-fn taken_back(failures: impl Iterator<Item = Option<Refusal>>) -> Vec<Result<(), Refusal>> {
-    failures.map(|f| Err(f.unwrap_or_else(Refusal::taken_back))).collect()
+/// The outcomes of a batch that was rolled back: its failures, and for the others the roll-back.
+fn rolled_back(failures: impl Iterator<Item = Option<Refusal>>) -> Vec<Result<(), Refusal>> {
+    failures.map(|f| Err(f.unwrap_or_else(Refusal::rolled_back))).collect()
 }
 
 /// Makes one change; what it has done when it fails is for the caller to take back.

@@ -300,7 +300,7 @@ impl Arbitration {
             message: text.to_string(),
             details: Vec::new(),
         };
-        let told = known.message.clone().map(|message| pb::Role {
+        let role_message = known.message.clone().map(|message| pb::Role {
             config: role.config.clone(),
             ..message
         });
@@ -308,7 +308,7 @@ impl Arbitration {
             stream,
             update: pb::MasterArbitrationUpdate {
                 device_id: known.device,
-                role: told,
+                role: role_message,
                 election_id: role.highest.map(message),
                 status: Some(status),
             },

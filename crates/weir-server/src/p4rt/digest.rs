@@ -141,11 +141,11 @@ impl Digests {
     pub fn tick(&mut self, now_ns: u64) -> Vec<List> {
         let mut due = Vec::new();
         for (id, state) in &mut self.digests {
-            let patience = unsigned(state.config.ack_timeout_ns);
+            let ack_timeout_ns = unsigned(state.config.ack_timeout_ns);
             while state
                 .sent
                 .first_key_value()
-                .is_some_and(|(_, (at, _))| now_ns.saturating_sub(*at) >= patience)
+                .is_some_and(|(_, (at, _))| now_ns.saturating_sub(*at) >= ack_timeout_ns)
             {
                 state.forget_oldest();
             }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(d.message(1, m(1), 0), None);
         let list = d.message(1, m(2), 1).expect("full");
         assert_eq!((list.id, list.messages), (1, vec![m(1), m(2)]));
-        assert_eq!(d.message(7, m(1), 0), None, "nobody wants these");
+        assert_eq!(d.message(7, m(1), 0), None, "no list is configured");
     }
 
     #[test]

@@ -299,7 +299,7 @@ impl Reader<'_> {
     /// ids in ascending order.
     fn of_profiles<'s, T: 's, I: Iterator<Item = (u32, &'s T)>>(
         &'s self,
-        (wanted_profile, wanted, what): (u32, u32, &str),
+        (profile_id, id_or_wildcard, what): (u32, u32, &str),
         from: Cursor,
         out: &mut Portion,
         (get, all): (
@@ -308,19 +308,21 @@ impl Reader<'_> {
         ),
         one: impl Fn(&Profile, u32, &T) -> Entity,
     ) -> Result<Progress, Refusal> {
-        if wanted_profile != 0 {
-            self.schema.profile(wanted_profile)?;
+        if profile_id != 0 {
+            self.schema.profile(profile_id)?;
         }
         let profiles = self.schema.profiles.values();
-        let profiles = profiles.filter(|p| wanted_profile == 0 || p.id == wanted_profile);
-        let mut is_found = wanted == 0 || wanted_profile == 0;
+        let profiles = profiles.filter(|p| profile_id == 0 || p.id == profile_id);
+        let mut is_found = id_or_wildcard == 0 || profile_id == 0;
         for profile in profiles.filter(|p| p.id >= from.id && self.sees(p.id)) {
             let Some(state) = self.switch.state().profile(profile.instance) else {
                 continue;
             };
             let first = if profile.id == from.id { from.place } else { 0 };
-            let only = get(state, wanted).filter(|_| wanted != 0).map(|item| (wanted, item));
-            let any = (wanted == 0).then(|| all(state)).into_iter().flatten();
+            let only = get(state, id_or_wildcard)
+                .filter(|_| id_or_wildcard != 0)
+                .map(|item| (id_or_wildcard, item));
+            let any = (id_or_wildcard == 0).then(|| all(state)).into_iter().flatten();
             let there = only.into_iter().chain(any);
             for (id, item) in there.filter(|(id, _)| u64::from(*id) >= first) {
                 if out.is_full() {
@@ -331,13 +333,13 @@ impl Reader<'_> {
                 out.push(one(profile, id, item));
             }
         }
-        found(is_found, what, wanted)
+        found(is_found, what, id_or_wildcard)
     }
 
     fn members(&self, query: &pb::ActionProfileMember, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
-        let wanted = (query.action_profile_id, query.member_id, "member");
+        let selection = (query.action_profile_id, query.member_id, "member");
         self.of_profiles(
-            wanted,
+            selection,
             from,
             out,
             (ActionProfile::member, ActionProfile::members),
@@ -352,9 +354,9 @@ impl Reader<'_> {
     }
 
     fn groups(&self, query: &pb::ActionProfileGroup, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
-        let wanted = (query.action_profile_id, query.group_id, "group");
+        let selection = (query.action_profile_id, query.group_id, "group");
         self.of_profiles(
-            wanted,
+            selection,
             from,
             out,
             (ActionProfile::group, ActionProfile::groups),
@@ -427,9 +429,9 @@ impl Reader<'_> {
             return Ok(None);
         }
         let replication = self.switch.replication();
-        let wanted = query.multicast_group_id;
-        let mut is_found = wanted == 0;
-        for (id, _) in replication.groups_in(numbers(wanted, from)) {
+        let id_or_wildcard = query.multicast_group_id;
+        let mut is_found = id_or_wildcard == 0;
+        for (id, _) in replication.groups_in(numbers(id_or_wildcard, from)) {
             if out.is_full() {
                 return Ok(Some(Cursor {
                     id: 0,
@@ -457,7 +459,7 @@ impl Reader<'_> {
                 pb::packet_replication_engine_entry::Type::MulticastGroupEntry(entry),
             ));
         }
-        found(is_found, "multicast group", wanted)
+        found(is_found, "multicast group", id_or_wildcard)
     }
 
     fn clone_sessions(
@@ -466,10 +468,10 @@ impl Reader<'_> {
         from: Cursor,
         out: &mut Portion,
     ) -> Result<Progress, Refusal> {
-        let wanted = query.session_id;
-        let mut is_found = wanted == 0;
+        let id_or_wildcard = query.session_id;
+        let mut is_found = id_or_wildcard == 0;
         // Session 0 is the program's, not the control plane's: its number means all of them there.
-        let sessions = self.switch.replication().sessions_in(numbers(wanted, from));
+        let sessions = self.switch.replication().sessions_in(numbers(id_or_wildcard, from));
         for (id, session) in sessions.filter(|(id, _)| *id != 0) {
             if out.is_full() {
                 return Ok(Some(Cursor {
@@ -488,16 +490,16 @@ impl Reader<'_> {
                 pb::packet_replication_engine_entry::Type::CloneSessionEntry(entry),
             ));
         }
-        found(is_found, "clone session", wanted)
+        found(is_found, "clone session", id_or_wildcard)
     }
 }
 
 /// The numbers of groups or sessions to look at, where 0 means all, from a place on.
-fn numbers(wanted: u32, from: Cursor) -> RangeInclusive<u32> {
+fn numbers(id_or_wildcard: u32, from: Cursor) -> RangeInclusive<u32> {
     let from = u32::try_from(from.place).unwrap_or(u32::MAX);
-    match wanted {
+    match id_or_wildcard {
         0 => from..=u32::MAX,
-        _ => wanted..=wanted,
+        _ => id_or_wildcard..=id_or_wildcard,
     }
 }
 

@@ -20,7 +20,7 @@ pub fn code(cause: Cause) -> Code {
         Cause::Forbidden => Code::PermissionDenied,
         Cause::Precondition | Cause::InUse => Code::FailedPrecondition,
         Cause::Unsupported => Code::Unimplemented,
-        Cause::TakenBack | Cause::TooSlow => Code::Aborted,
+        Cause::RolledBack | Cause::TooSlow => Code::Aborted,
         Cause::Unavailable => Code::Unavailable,
     }
 }

@@ -166,7 +166,7 @@ pub struct Register {
 pub struct Digest {
     /// Its id.
     pub id: u32,
-    /// Its name, by which the switch's messages tell what they are.
+    /// Its name, which identifies messages of the switch.
     pub name: String,
     /// The type of a message.
     pub ty: TypeSpec,

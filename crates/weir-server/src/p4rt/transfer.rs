@@ -137,7 +137,7 @@ impl Transfer {
             (Atomicity::RollbackOnError, usize::MAX),
         );
         let failure = outcomes.into_iter().filter_map(Result::err);
-        let mut failure = failure.filter(|e| e.cause != super::refusal::Cause::TakenBack);
+        let mut failure = failure.filter(|e| e.cause != super::refusal::Cause::RolledBack);
         match failure.next() {
             Some(refusal) => Err(Refusal::malformed(format!("the state cannot be kept: {refusal}"))),
             None => Ok(()),

@@ -59,14 +59,14 @@ async fn set_config(
         }
         Action::VerifyAndWarmInitBegin => {
             let loaded = verify(shared, &request, cancellation).await?;
-            let _phase = shared.device.phases.write().await;
+            let _phase = shared.device.phases.join_writes().await;
             let mut pipelines = shared.device.pipelines.write().await;
             shared.device.save(&mut pipelines, loaded)?;
             Ok(answer(WarmInitStarted))
         }
         Action::VerifyAndWarmInitBeginAndEnd => {
             let loaded = verify(shared, &request, cancellation).await?;
-            let _phase = shared.device.phases.write().await;
+            let _phase = shared.device.phases.join_writes().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let fresh = Arc::new(|_: usize, _: &mut weir_switch::Switch| {});
             shared
@@ -85,7 +85,7 @@ async fn set_config(
             Err(no_warm_init())
         }
         Action::WarmInitEnd => {
-            let _phase = shared.device.phases.write().await;
+            let _phase = shared.device.phases.join_writes().await;
             let mut pipelines = shared.device.pipelines.write().await;
             if pipelines.saved.is_none() {
                 return Err(no_warm_init());
@@ -94,7 +94,7 @@ async fn set_config(
             Ok(answer(WarmInitFinished))
         }
         Action::ReconcileAndWarmInitEnd => {
-            let _phase = shared.device.phases.write().await;
+            let _phase = shared.device.phases.join_writes().await;
             let mut pipelines = shared.device.pipelines.write().await;
             let Some(saved) = &pipelines.saved else {
                 return Err(no_warm_init());

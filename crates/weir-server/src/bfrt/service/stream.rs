@@ -121,11 +121,11 @@ impl Shared {
             let message = pb::StreamMessageResponse {
                 update: Some(answer.clone()),
             };
-            let size = match answer {
+            let kind = match answer {
                 Answer::Digest(_) => Droppable::DigestList,
                 _ => Droppable::Small,
             };
-            let has_room = !may_be_lost || backlog::has_room(&stream.out, size);
+            let has_room = !may_be_lost || backlog::has_room(&stream.out, kind);
             if !has_room || stream.out.try_send(Ok(message)).is_err() {
                 self.missed.fetch_add(1, Ordering::Relaxed);
             }

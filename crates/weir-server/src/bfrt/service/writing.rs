@@ -349,12 +349,12 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     if !continue_on_error {
         check_atomic_cost(updates.len(), shared.config.max_atomic_updates)?;
     }
-    let room = shared.device.batches.admit(updates.len()).await;
+    let permit = shared.device.batches.admit(updates.len()).await;
     let updates = Arc::new(updates);
     let (is_large, is_long) = (decoding::is_large(&updates), updates.message_len() > LONG_BYTES);
     let mut prepared: Option<PreparedBatch> = None;
     let (prepared, _phase, pipelines) = loop {
-        let turn = shared.device.phases.write().await;
+        let phase = shared.device.phases.join_writes().await;
         let pipelines = shared.device.pipelines.read().await;
         let AddressedProgram { program, is_shared } =
             shared.addressed(pipelines.current()?, &request.p4_name, request.client_id)?;
@@ -362,7 +362,7 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
         let is_same =
             |resolver: &Resolver| Arc::ptr_eq(&resolver.schema, &program.schema) && resolver.is_shared == is_shared;
         if let Some(prepared) = prepared.filter(|p| is_same(&p.resolver)) {
-            break (prepared, turn, pipelines);
+            break (prepared, phase, pipelines);
         }
         let resolver = Resolver {
             updates: Arc::clone(&updates),
@@ -373,9 +373,9 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
             reader: wire::Reader::default(),
         };
         if !is_long {
-            break (PreparedBatch::new(resolver), turn, pipelines);
+            break (PreparedBatch::new(resolver), phase, pipelines);
         }
-        drop((turn, pipelines));
+        drop((phase, pipelines));
         prepared = Some(decoding::offload_if(true, || PreparedBatch::new(resolver)).await?);
     };
     let pipeline = pipelines.current()?;
@@ -415,10 +415,10 @@ async fn outcomes(shared: &Arc<Shared>, request: WriteRequest, options: Options)
     }
     drop(settings_lock);
     shared.device.persisted().await?;
-    Ok((pieces, room))
+    Ok((pieces, permit))
 }
 
-/// Resolves `many` updates and submits them piece by piece, yielding to others in long batches.
+/// Resolves `count` updates and submits them piece by piece, yielding to others in long batches.
 /// Returns the outcomes.
 async fn submit(
     mut submission: Submission,

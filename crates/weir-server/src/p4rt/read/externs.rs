@@ -48,8 +48,8 @@ impl Reader<'_> {
         // Those that the program as it runs uses: a hash whose result nothing reads has no
         // parameters.
         let widths = self.switch.state().custom_crcs().iter().copied();
-        let wanted = widths.filter(|w| only.is_none_or(|only| only == *w));
-        for crc in wanted.filter_map(CustomCrc::of_width) {
+        let requested = widths.filter(|w| only.is_none_or(|only| only == *w));
+        for crc in requested.filter_map(CustomCrc::of_width) {
             if crc.extern_id < from.id || !self.sees(crc.extern_id) {
                 continue;
             }

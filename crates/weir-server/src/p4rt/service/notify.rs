@@ -19,7 +19,7 @@ use weir_switch::{Digest, Switch};
 /// Idle entries in one notification.
 const IDLE: usize = 256;
 
-/// Starts the tasks that tell controllers; they end with the server.
+/// Starts the tasks that notify controllers; they end with the server.
 pub fn start(shared: &Arc<Shared>) {
     let listener: Weak<Shared> = Arc::downgrade(shared);
     shared.device.listen(listener);

@@ -52,7 +52,7 @@ async fn set_config(
             return Err(Refusal::malformed("COMMIT takes what was saved; leave out the config"));
         }
         Action::Commit => {
-            let _phase = shared.device.phases.write().await;
+            let _phase = shared.device.phases.join_writes().await;
             let mut pipelines = shared.device.pipelines.write().await;
             check()?;
             let digests = shared.device.commit_saved(&mut pipelines).await?;
@@ -65,7 +65,7 @@ async fn set_config(
     if action == Action::Verify {
         return Ok(());
     }
-    let _phase = shared.device.phases.write().await;
+    let _phase = shared.device.phases.join_writes().await;
     let mut pipelines = shared.device.pipelines.write().await;
     check()?;
     match action {
@@ -113,15 +113,15 @@ pub async fn get(
     request: pb::GetForwardingPipelineConfigRequest,
 ) -> Result<pb::GetForwardingPipelineConfigResponse, Refusal> {
     shared.check_device(request.device_id)?;
-    let wanted = ResponseType::try_from(request.response_type)
+    let response_type = ResponseType::try_from(request.response_type)
         .map_err(|_| Refusal::malformed("there is no such response_type"))?;
     let pipelines = shared.device.pipelines.read().await;
     let Some(committed) = &pipelines.committed else {
         return Ok(pb::GetForwardingPipelineConfigResponse { config: None });
     };
     let whole = &committed.loaded.config;
-    let with_info = matches!(wanted, ResponseType::All | ResponseType::P4infoAndCookie);
-    let with_program = matches!(wanted, ResponseType::All | ResponseType::DeviceConfigAndCookie);
+    let with_info = matches!(response_type, ResponseType::All | ResponseType::P4infoAndCookie);
+    let with_program = matches!(response_type, ResponseType::All | ResponseType::DeviceConfigAndCookie);
     let config = pb::ForwardingPipelineConfig {
         p4info: whole.p4info.clone().filter(|_| with_info),
         p4_device_config: match with_program {

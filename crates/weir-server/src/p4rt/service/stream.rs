@@ -99,7 +99,7 @@ impl Session {
                     let details = pb::PacketOutError {
                         packet_out: Some(packet),
                     };
-                    self.complain(&refusal, pb::stream_error::Details::PacketOut(details));
+                    self.send_error(&refusal, pb::stream_error::Details::PacketOut(details));
                 }
                 Ok(())
             }
@@ -108,20 +108,20 @@ impl Session {
                     let details = pb::DigestListAckError {
                         digest_list_ack: Some(ack),
                     };
-                    self.complain(&refusal, pb::stream_error::Details::DigestListAck(details));
+                    self.send_error(&refusal, pb::stream_error::Details::DigestListAck(details));
                 }
                 Ok(())
             }
             Some(Update::Other(other)) => {
                 let refusal = Refusal::unsupported("there are no messages of other kinds");
                 let details = pb::StreamOtherError { other: Some(other) };
-                self.complain(&refusal, pb::stream_error::Details::Other(details));
+                self.send_error(&refusal, pb::stream_error::Details::Other(details));
                 Ok(())
             }
             None => {
                 let refusal = Refusal::malformed("the message is empty, or of a kind this server does not know");
                 let details = pb::StreamOtherError { other: None };
-                self.complain(&refusal, pb::stream_error::Details::Other(details));
+                self.send_error(&refusal, pb::stream_error::Details::Other(details));
                 Ok(())
             }
         }
@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Sends the client an error about one of its messages, if the queue has room.
-    fn complain(&self, refusal: &Refusal, details: pb::stream_error::Details) {
+    fn send_error(&self, refusal: &Refusal, details: pb::stream_error::Details) {
         let error = pb::StreamError {
             canonical_code: code(refusal.cause) as i32,
             message: refusal.message.to_string(),
@@ -182,12 +182,12 @@ impl Session {
 
 /// Sends a message that may be lost. Whether it was sent.
 pub fn offer(shared: &Shared, out: &mpsc::Sender<Outgoing>, answer: Answer) -> bool {
-    let size = match answer {
+    let kind = match answer {
         Answer::Digest(_) => Droppable::DigestList,
         _ => Droppable::Small,
     };
     let message = pb::StreamMessageResponse { update: Some(answer) };
-    let is_sent = backlog::has_room(out, size) && out.try_send(Ok(message)).is_ok();
+    let is_sent = backlog::has_room(out, kind) && out.try_send(Ok(message)).is_ok();
     if !is_sent {
         shared.missed.fetch_add(1, Ordering::Relaxed);
     }

@@ -153,7 +153,7 @@ async fn outcomes(
     let (_phase, mut pipelines, mut batch) = loop {
         let loaded = Arc::clone(&shared.device.pipelines.read().await.current()?.loaded);
         let batch = resolve_all(&loaded, &scope, &updates, (atomicity, shared.config.max_atomic_updates)).await?;
-        let phase = shared.device.phases.write().await;
+        let phase = shared.device.phases.join_writes().await;
         if !batch.has_digests() {
             let pipelines = shared.device.pipelines.read().await;
             let pipeline = pipelines.current()?;
@@ -173,8 +173,8 @@ async fn outcomes(
     let mut digests = Digests::clone(&pipeline.digests);
     configure(&mut digests, batch.steps.iter_mut().flatten());
     let outcomes = submit(shared, pipeline, batch, &writer).await?;
-    let is_taken_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
-    if !is_taken_back {
+    let is_rolled_back = atomicity != Atomicity::ContinueOnError && outcomes.iter().any(Result::is_err);
+    if !is_rolled_back {
         replace_digests(shared, &mut pipelines, digests).await?;
     }
     shared.device.persisted().await?;
