@@ -3,7 +3,7 @@
 //! The grammar is what the pages use: `graph TD` or `graph LR`, nodes `id`, `id[label]` and
 //! `id["label"]`, lists `a & b`, edges `-->` and `-->|label|`. Everything else is an error.
 //!
-//! The layout has layers: a node stands one layer behind the last one with an edge to it. An edge
+//! The layout has layers: a node stands one layer after the last one with an edge to it. An edge
 //! over several layers gets a bend in each, which takes part in the order of the layer.
 
 use anyhow::{Context, Result, bail};
@@ -235,7 +235,7 @@ impl Layout {
         }
     }
 
-    /// Places the layers one behind the other, with room for the labels of edges.
+    /// Places the layers one after the other, with room for the labels of edges.
     fn measure(&mut self, graph: &Graph) {
         let mut start = 0.0;
         for layer in 0..self.layers.len() {
@@ -356,7 +356,7 @@ impl Layout {
     }
 }
 
-/// The layer of each node: behind all nodes with an edge to it, but for edges that close a cycle.
+/// The layer of each node: after all nodes with an edge to it, but for edges that close a cycle.
 fn layer_numbers(graph: &Graph) -> Vec<usize> {
     let mut next = vec![Vec::new(); graph.labels.len()];
     for edge in &graph.edges {

@@ -319,7 +319,7 @@ impl BoundCall {
         }
     }
 
-    /// Whether a packet may wait for it: it is `@async`, or it needs room behind the packet, which
+    /// Whether a packet may wait for it: it is `@async`, or it needs room after the packet, which
     /// there is only in the memory of packets that wait.
     #[must_use]
     pub fn may_wait(&self) -> bool {

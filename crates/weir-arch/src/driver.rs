@@ -405,7 +405,7 @@ pub trait Architecture: Send + Sync {
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
 
     /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
-    /// which packets leave. Of other programs, a queue behind egress is as good as one before it.
+    /// which packets leave. Of other programs, a queue after egress is as good as one before it.
     fn observes_queues(&self) -> bool {
         true
     }

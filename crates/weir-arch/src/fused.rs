@@ -195,7 +195,7 @@ impl FusedPacket {
     }
 
     /// Gives a packet that was parsed [as it was received](Self::as_received) the bytes that it has
-    /// now, behind `front` bytes that are not of the packet.
+    /// now, after `front` bytes that are not of the packet.
     pub(crate) fn take_changes(&self, state: &mut PacketState, front: usize, bytes: &[u8]) {
         if self.received.is_kept {
             state.received = Some(state.bytes.split_off(front.min(state.bytes.len())));

@@ -45,7 +45,7 @@ pub struct GeneratorModel {
     pub ports: RangeInclusive<u32>,
     /// First bytes of a packet that patterns are about.
     pub pattern_bytes: usize,
-    /// Generated packets carry these bytes behind their header; deparsers may give them, too. Else
+    /// Generated packets carry these bytes after their header; deparsers may give them, too. Else
     /// three of them are in the header.
     pub brings_context: bool,
     /// Gaps are from the end of a packet to the next, not from its beginning.

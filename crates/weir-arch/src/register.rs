@@ -177,7 +177,7 @@ pub struct WordCells {
     initial: Vec<u64>,
     /// Only the cells requested so far are contiguous.
     grows: bool,
-    /// The contiguous cells, from the first on, and [`FlatCells::SPARE`] behind them, once compiled
+    /// The contiguous cells, from the first on, and [`FlatCells::SPARE`] after them, once compiled
     /// code needs them.
     flat: Option<Arc<[AtomicU64]>>,
     /// The other cells that were written; an empty one was not.

@@ -222,14 +222,14 @@ pub struct State {
 }
 
 impl State {
-    /// Bytes behind every packet that counters, meters and `pkt_length` include: the frame check
+    /// Bytes after every packet that counters, meters and `pkt_length` include: the frame check
     /// sequence, which is 4 on a Tofino and 0 elsewhere.
     #[must_use]
     pub fn frame_check(&self) -> u64 {
         self.frame_check
     }
 
-    /// Sets how many bytes behind a packet are counted with it.
+    /// Sets how many bytes after a packet are counted with it.
     pub fn set_frame_check(&mut self, bytes: u64) {
         self.frame_check = bytes;
     }

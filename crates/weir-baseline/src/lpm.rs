@@ -158,7 +158,7 @@ impl Lpm {
 }
 
 /// Places each prefix's cell: beside one of the prefix's slots if that is free, else in the same
-/// page, else behind all pages.
+/// page, else after all pages.
 fn place_cells(prefixes: &[(u32, u32)]) -> Vec<u32> {
     let lines = 1 << (24 - LINE_SLOTS_LOG2);
     let mut in_use = vec![false; lines];
@@ -168,7 +168,7 @@ fn place_cells(prefixes: &[(u32, u32)]) -> Vec<u32> {
         // power of two apart, and would compete for the same cache sets.
         let free = (24 - LINE_SLOTS_LOG2).saturating_sub(*length);
         let within = address.wrapping_mul(0x9e37_79b9).checked_shr(32 - free).unwrap_or(0);
-        // Bits behind the prefix are ignored.
+        // Bits after the prefix are ignored.
         let first = address >> (8 + LINE_SLOTS_LOG2) >> free << free;
         let line = (first + within) as usize;
         let page = line >> PAGE_LINES_LOG2 << PAGE_LINES_LOG2;
@@ -286,7 +286,7 @@ mod tests {
         check(&Lpm::new(PREFIXES));
         let mut many = PREFIXES.to_vec();
         many.extend((0..FEW_PREFIXES as u32).map(|i| (0x1400_0000 + (i << 4), 28)));
-        // Bits behind a prefix may have any value.
+        // Bits after a prefix may have any value.
         many.extend([(0xffff_ffff, 12), (0xe0ff_ffff, 10)]);
         check(&Lpm::new(&many));
         let lpm = Lpm::new(&[(0, 0)]);

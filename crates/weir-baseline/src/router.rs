@@ -46,7 +46,7 @@ pub enum Hop {
 /// A route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Address; bits behind the prefix are ignored.
+    /// Address; bits after the prefix are ignored.
     pub address: u32,
     /// Bits of the prefix.
     pub length: u32,

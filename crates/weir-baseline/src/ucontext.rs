@@ -87,7 +87,7 @@ mod system {
         pub fn make(&mut self) {
             // SAFETY: the contexts and the stack live as long as `self`, and no handler is under
             // way. `getcontext` initialises the context before the fields are set. `body` takes no
-            // arguments, and 0 of them are passed. Behind `body`, `main` continues.
+            // arguments, and 0 of them are passed. After `body`, `main` continues.
             unsafe {
                 let handler = (*self.contexts).handler.as_mut_ptr();
                 getcontext(handler);

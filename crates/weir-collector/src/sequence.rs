@@ -35,7 +35,7 @@ pub struct SequenceCounts {
     /// Numbers that have not come. Negative in an interval in which more of the numbers came late
     /// that were missing before it than are missing now.
     pub lost: i64,
-    /// Messages that came behind one with a higher number.
+    /// Messages that came after one with a higher number.
     pub reordered: u64,
     /// Messages that came twice, or before the first number that is known.
     pub duplicates: u64,
@@ -69,7 +69,7 @@ impl SequenceCounts {
 /// Follows the sequence numbers of one sender.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// A number with all bits set; numbers wrap behind it.
+    /// A number with all bits set; numbers wrap after it.
     mask: u64,
     /// The highest number, extended over wraps; `None` before the first one.
     highest: Option<u64>,

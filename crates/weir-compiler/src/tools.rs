@@ -2,7 +2,7 @@
 //!
 //! [`checked`] parses and checks a text and hands the tree and [`Checked`], what the checker found
 //! out, to a function. Nothing of it can be changed in a way that reaches the compiler. The oracle
-//! of weir-fuzz evaluates programs by it, independently of everything behind the checker.
+//! of weir-fuzz evaluates programs by it, independently of everything after the checker.
 //!
 //! ```
 //! use weir_compiler::{Options, tools};

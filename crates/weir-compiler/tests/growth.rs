@@ -38,7 +38,7 @@ fn accept(kind: &Kind, n: usize) {
 /// Compiles a program with mistakes and shows the diagnostics as commands do.
 fn refuse(kind: &Kind, n: usize) {
     let compiled = compile(kind, n);
-    // Of text behind directives there are warnings only.
+    // Of text after directives there are warnings only.
     let is_refused = compiled.diagnostics.has_errors() || kind.0 == "extra-tokens";
     assert!(is_refused && !compiled.diagnostics.list().is_empty(), "{}", kind.0);
     for diagnostic in compiled.diagnostics.list() {

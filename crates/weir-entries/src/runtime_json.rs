@@ -276,7 +276,7 @@ fn match_text(key: &Key, value: &Value) -> Result<String> {
 }
 
 /// A number of a width: an integer, of which negative ones are two's complements, an address,
-/// or digits behind `0x`. A list of one value is that value.
+/// or digits after `0x`. A list of one value is that value.
 fn number(value: &Value, width: u32) -> Result<String> {
     match value {
         Value::Array(one) if one.len() == 1 => number(&one[0], width),
@@ -296,7 +296,7 @@ fn number(value: &Value, width: u32) -> Result<String> {
     }
 }
 
-/// An address, or digits behind `0x`, as hexadecimal digits.
+/// An address, or digits after `0x`, as hexadecimal digits.
 fn address(text: &str) -> Option<String> {
     let hex = |bytes: &[u8]| {
         bytes.iter().fold("0x".to_owned(), |mut out, byte| {

@@ -7,7 +7,7 @@ use weir_ir::Bits;
 /// What becomes of the packet after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Outcome {
-    /// It continues behind the call.
+    /// It continues after the call.
     #[default]
     Continue,
     /// It is dropped, and counted as dropped by the extern.

@@ -73,7 +73,7 @@ pub trait Extern: Send + Sync {
     }
 
     /// The most bytes by which a payload of this length may grow. The switch provides that much
-    /// room behind the payload if it has it. Only for externs with a payload parameter of
+    /// room after the payload if it has it. Only for externs with a payload parameter of
     /// [`PayloadAccess::Resize`].
     fn growth(&self, payload_bytes: usize) -> usize {
         let _ = payload_bytes;

@@ -13,7 +13,7 @@ pub struct ResizeError {
     pub available: usize,
 }
 
-/// The bytes of a packet that its parser has not extracted, and the room behind them.
+/// The bytes of a packet that its parser has not extracted, and the room after them.
 #[derive(Debug)]
 pub struct Payload<'a> {
     memory: &'a mut [u8],

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_extern_api::{Call, PayloadAccess};
 use zeroize::Zeroizing;
 
-/// Bytes of the salt behind the AES key.
+/// Bytes of the salt after the AES key.
 const SALT: usize = 4;
 /// The ciphertext's length is a multiple of this many bytes.
 const ALIGNMENT: usize = 4;

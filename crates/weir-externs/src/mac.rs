@@ -121,7 +121,7 @@ fn report(call: &mut Call<'_>, result: Option<Bits>) -> Status {
     }
 }
 
-/// A key of HMAC-SHA-256: the states of the hash behind the inner and the outer padded key.
+/// A key of HMAC-SHA-256: the states of the hash after the inner and the outer padded key.
 pub(crate) struct MacKey(Wiped<hmac::Key>);
 
 impl MacKey {

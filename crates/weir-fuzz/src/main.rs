@@ -236,7 +236,7 @@ fn metamorphic(arguments: &Arguments, folders: &[PathBuf]) -> u64 {
 /// second, where the system tells.
 fn processor_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name before the last bracket may hold anything. Behind it, utime, stime, cutime and
+    // The name before the last bracket may hold anything. After it, utime, stime, cutime and
     // cstime are the fields from 11 on (proc_pid_stat(5)), in ticks of 10 ms.
     let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(4);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap_or(0)).sum();

@@ -16,7 +16,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Programs below a folder with their tests: a test has the name of its program, perhaps with
-/// something behind it.
+/// something after it.
 fn cases(folder: &str) -> Vec<(PathBuf, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut all = Vec::new();

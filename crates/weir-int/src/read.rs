@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         Ok(u16::from_be_bytes(*self.array(field)?))
     }
 
-    /// Splits off a cursor over the next `length` bytes, and continues behind them.
+    /// Splits off a cursor over the next `length` bytes, and continues after them.
     ///
     /// # Errors
     /// There are fewer than `length` bytes.

@@ -437,7 +437,7 @@ fn truncated_headers_give_what_precedes_them() {
     let ports = view(22);
     assert!(ports.network.is_some() && ports.flow.is_none());
     assert_eq!(ports.fault.unwrap().field, "transport destination port");
-    // The port says that INT replaced the flow's port, which is behind it.
+    // The port says that INT replaced the flow's port, which is after it.
     assert!(view(31).flow.is_none());
     let shim = view(32);
     assert_eq!(

@@ -89,7 +89,7 @@ fn a_report_over_tcp_with_options_has_the_domain() {
 
 #[test]
 fn a_transit_packet_is_encoded_as_the_program_does() {
-    // int_md-transit_adds_metadata.stf: shim, header and stack behind UDP.
+    // int_md-transit_adds_metadata.stf: shim, header and stack after UDP.
     let expected = hex(
         "10110028 20000704dc00000000000000 00000051000200030000000000000000000f424000000000000f4240 \
          00000011000100020000000300000000000027100000000000002cec",
@@ -109,7 +109,7 @@ fn a_transit_packet_is_encoded_as_the_program_does() {
     assert_eq!(bytes, expected);
 }
 
-/// The frame of int_lab-measures_twice.stf behind the device under test.
+/// The frame of int_lab-measures_twice.stf after the device under test.
 const LAB: &str = "020000000e02020000000b010800 4500007000074000401126600a0a00010a0a0002 0fa01388005c8633 \
     140d0009 200005064c00000000000000 000000001b580000000000001b58000300040000 \
     0000000013880000000000001388000100028000 \

@@ -142,7 +142,7 @@ pub trait ZeroCopy: Device {
     fn pool(&self) -> Pool;
 
     /// Adds frames that have arrived to the batch, as [`Device::receive`]. Each has at least
-    /// [`Pool::HEADROOM`] bytes free in front and [`Pool::TAILROOM`] behind.
+    /// [`Pool::HEADROOM`] bytes free in front and [`Pool::TAILROOM`] after.
     ///
     /// # Errors
     ///

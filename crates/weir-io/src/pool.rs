@@ -21,7 +21,7 @@ pub enum FrameLayout {
 }
 
 /// Frames for AF_XDP (a UMEM) or for any other use: a piece of memory cut into equal frames, each
-/// with room in front of and behind the packet.
+/// with room in front of and after the packet.
 ///
 /// Clones are the same pool. Frames are taken and given back through [`FrameBatch`]es and sockets;
 /// the memory is freed when the last of all these is gone. Interfaces that are opened with the same
@@ -35,7 +35,7 @@ impl Pool {
     /// Bytes in front of a packet that has just been received: what the kernel leaves in every
     /// frame.
     pub const HEADROOM: usize = 256;
-    /// Bytes behind the longest packet.
+    /// Bytes after the longest packet.
     pub const TAILROOM: usize = 64;
     /// Longest packet that AF_XDP takes: the kernel wants a frame within a page of 4096 bytes.
     pub const MAX_FRAME: usize = 4096 - Self::HEADROOM - Self::TAILROOM;
@@ -135,11 +135,11 @@ impl Memory {
         let chunk = match needed {
             ..=2048 => 2048,
             2049..=4096 => 4096,
-            // An odd number of lines of 64 bytes, with the room behind.
+            // An odd number of lines of 64 bytes, with the room after.
             _ => needed.next_multiple_of(128),
         };
         let stride = match layout {
-            // 33 or 65 lines of 64 bytes: the room behind, and the odd number.
+            // 33 or 65 lines of 64 bytes: the room after, and the odd number.
             FrameLayout::Packed => chunk + Pool::TAILROOM,
             FrameLayout::Aligned => chunk,
         };
@@ -177,7 +177,7 @@ impl Memory {
         self.stride
     }
 
-    /// Longest packet that leaves the room promised in front and behind.
+    /// Longest packet that leaves the room promised in front and after.
     pub(crate) fn longest(&self) -> usize {
         self.stride - Pool::HEADROOM - Pool::TAILROOM
     }
@@ -560,7 +560,7 @@ impl<'b> FrameMut<'b> {
         self.slot.start as usize
     }
 
-    /// Bytes free behind the packet.
+    /// Bytes free after the packet.
     #[must_use]
     pub fn tailroom(&self) -> usize {
         self.bytes.len() - self.headroom() - self.length()
@@ -574,7 +574,7 @@ impl<'b> FrameMut<'b> {
         (self.bytes, start, length)
     }
 
-    /// All bytes of the frame: the room in front, the packet and the room behind. The packet begins
+    /// All bytes of the frame: the room in front, the packet and the room after. The packet begins
     /// at [`Self::headroom`]; [`Self::set_packet`] says where it is after a change.
     #[must_use]
     pub fn whole(&mut self) -> &mut [u8] {

@@ -73,7 +73,7 @@ pub enum Sending {
 }
 
 impl Sending {
-    /// As it stands behind an interface's name.
+    /// As it stands after an interface's name.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Sending::Queued => "",
@@ -122,13 +122,13 @@ pub enum SpecError {
     /// Not a name that an interface can have.
     #[error("`{0}` cannot be the name of an interface: 1 to 15 characters, no blank, no slash, no colon")]
     BadName(String),
-    /// Something behind an interface's name and a comma.
+    /// Something after an interface's name and a comma.
     #[error("`{0}` is no option of packet:NAME; there is packet:NAME,bypass")]
     UnknownOption(String),
     /// `udp:` without two addresses.
     #[error("`udp:{0}`: write udp:LOCAL,REMOTE with two addresses and ports, as in udp:127.0.0.1:7001,127.0.0.1:7002")]
     NoLink(String),
-    /// `pcap:` without a file, or without one behind the comma.
+    /// `pcap:` without a file, or without one after the comma.
     #[error("pcap: needs a file: write pcap:IN.pcap to play it, pcap:IN.pcap,OUT.pcap or pcap:,OUT.pcap to record")]
     NoFile,
     /// A part of a generator's specification without `=`.

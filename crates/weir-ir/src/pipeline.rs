@@ -90,7 +90,7 @@ pub enum CallKind {
         max: u64,
     },
     /// A function of the first argument, a number of at most 64 bits, that its highest bit and the
-    /// three behind it say: the value with number [`magnitude`]. Into the first result, of as many
+    /// three after it say: the value with number [`magnitude`]. Into the first result, of as many
     /// bits.
     ByMagnitude(Arc<[u64; MAGNITUDES]>),
     /// Has no effect.
@@ -131,7 +131,7 @@ pub enum CallKind {
         abort: Option<u32>,
     },
     /// An extern that is not the architecture's. It accesses nothing but its arguments and the
-    /// payload: the bytes behind the parser's position. The host is given its scalars as words.
+    /// payload: the bytes after the parser's position. The host is given its scalars as words.
     Extern {
         /// What it does with the payload.
         payload: PayloadUse,
@@ -163,7 +163,7 @@ pub enum PayloadUse {
 /// Values of a function that [`CallKind::ByMagnitude`] names.
 pub const MAGNITUDES: usize = 65 * 8;
 
-/// The highest bit of a number and the three behind it, as a number: 0 for zero, 8 and on for one,
+/// The highest bit of a number and the three after it, as a number: 0 for zero, 8 and on for one,
 /// 16 and on for two.
 #[must_use]
 pub fn magnitude(number: u64) -> usize {
@@ -190,11 +190,11 @@ pub struct FlatCells {
 }
 
 impl FlatCells {
-    /// Cells behind the last: one where the scalar is zero, for who reads beyond the end, and one
+    /// Cells after the last: one where the scalar is zero, for who reads beyond the end, and one
     /// for what is written there.
     pub const SPARE: u64 = 2;
 
-    /// Words of all, with those behind the last.
+    /// Words of all, with those after the last.
     #[must_use]
     pub fn words(&self) -> u64 {
         (self.cells.saturating_add(Self::SPARE)).saturating_mul(self.stride.into())

@@ -679,7 +679,7 @@ fn data_of_an_action_are_read_where_it_was_chosen_and_nowhere_else() {
         format!("b0: {lookup} b1\nb1: %3 = %9 return"),
         // The other action.
         format!("b0: {lookup} b1\nb1: switch %7 {{ 32w0x1 : b2 }} b3\nb2: %3 = %9 goto b3\nb3: return"),
-        // Behind both.
+        // After both.
         format!("b0: {lookup} b1\nb1: switch %7 {{ 32w0x0 : b2 }} b3\nb2: goto b3\nb3: %3 = %9 return"),
         // On one path there was no lookup.
         format!(

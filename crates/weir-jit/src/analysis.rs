@@ -69,14 +69,14 @@ pub(crate) enum Deparse {
     Rebuild(usize),
 }
 
-/// How a variable is rematerialised behind a suspension point.
+/// How a variable is rematerialised after a suspension point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remat {
     /// It has this value.
     Constant(u64),
     /// The packet holds it, from this bit on.
     Packet(u32),
-    /// If its header is valid, the packet holds it at this bit behind the header's start; otherwise
+    /// If its header is valid, the packet holds it at this bit after the header's start; otherwise
     /// it is 0.
     IfValid(HeaderId, u32),
 }
@@ -125,7 +125,7 @@ pub(crate) struct Analysis<'a> {
     pub spent: VarId,
 }
 
-/// Names of the first variables that analysis adds to the program's; the ones behind them are
+/// Names of the first variables that analysis adds to the program's; the ones after them are
 /// header offsets.
 pub(crate) const ANALYSIS_VARIABLES: [&str; 3] = ["where the parser is", "bytes emitted", "cost of loops"];
 
@@ -332,7 +332,7 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Blocks reachable from `start`, inclusive, without continuing behind an end block.
+    /// Blocks reachable from `start`, inclusive, without continuing after an end block.
     pub fn reachable(&self, start: BlockId, is_end: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
         let body = &self.pipeline.body;
         let (mut seen, mut work) = (BTreeSet::new(), vec![start]);

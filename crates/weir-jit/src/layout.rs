@@ -59,7 +59,7 @@ pub(crate) struct Point {
     /// At exits: all variables that the caller finds in the context, including wide variables and
     /// inputs that are never written.
     pub handed_over: Vec<VarId>,
-    /// First row of the keys, of the selector keys behind them, and of the results.
+    /// First row of the keys, of the selector keys after them, and of the results.
     pub key_row: usize,
     pub selector_row: usize,
     pub result_row: usize,
@@ -368,7 +368,7 @@ impl Layout {
                 .filter_map(|v| self.rows[v.index()])
                 .max()
                 .unwrap_or(0);
-            // Behind the rows that this point saves, but never among inputs and homes.
+            // After the rows that this point saves, but never among inputs and homes.
             let fixed = next - in_use.len();
             point.key_row = fixed.max(top + 1);
             point.selector_row = point.key_row + keys.words;

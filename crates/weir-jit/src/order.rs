@@ -96,7 +96,7 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
     None
 }
 
-/// By point: whether packets may arrive after others of the vector were there. It is in or behind a
+/// By point: whether packets may arrive after others of the vector were there. It is in or after a
 /// loop.
 fn is_revisited(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
     let mut found = vec![false; layout.points.len()];

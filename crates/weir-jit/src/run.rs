@@ -3,7 +3,7 @@
 //! [`Machine::load`] writes addresses and lengths of packets into the context matrix.
 //! [`LoadedVector::run`] then goes through the [`Schedule`](schedule::Schedule): for each
 //! suspension point with pending packets it does the lookups of all of them, and calls the segment
-//! behind it. Masks say which slots wait at which point. At the end it reports deferred lookups and
+//! after it. Masks say which slots wait at which point. At the end it reports deferred lookups and
 //! tallies to the [`Host`], and copies rebuilt headers before the payloads.
 //!
 //! Relies on the layout that the code was compiled for, and checks tables against it once. Nothing
@@ -40,7 +40,7 @@ use std::sync::{Arc, Weak};
 use weir_ir::{Bits, ValueSetId, VarId};
 use weir_table::fast::{FastTable, Guard, PendingLookup, PrefetchQueue, SlotAddressing};
 
-/// Bytes of memory required behind a packet: code may read that far beyond its end.
+/// Bytes of memory required after a packet: code may read that far beyond its end.
 pub const TAILROOM: usize = 64;
 
 /// The inputs of a run that stay the same for the whole vector.
@@ -322,7 +322,7 @@ impl LoadedVector<'_, '_> {
         self.run_from(0, tables, guard, host, now_ns)
     }
 
-    /// As [`LoadedVector::run`], from the segment behind a suspension point on.
+    /// As [`LoadedVector::run`], from the segment after a suspension point on.
     #[inline(always)]
     fn run_from(
         self,
@@ -732,8 +732,8 @@ impl MachineMemory {
         // SAFETY: the code was made for this layout. It writes the context (rows and slots inside
         // it), the pending masks (one per point) and the scratch, argument and tally areas (sized
         // by the compiler). It writes packets inside the bounds that it checks against the packet's
-        // length. Their memory is owned by the frames, and the room before and behind them was
-        // checked by `load` and `Frame::new`. Code for eight packets also reads behind packets, and
+        // length. Their memory is owned by the frames, and the room before and after them was
+        // checked by `load` and `Frame::new`. Code for eight packets also reads beyond packets, and
         // uses `sentinel` for lanes without a packet, which has `sentinel_bytes` bytes.
         unsafe {
             let packets = match stage.lane_function {

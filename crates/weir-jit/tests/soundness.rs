@@ -151,7 +151,7 @@ fn bits_beyond_the_width_of_an_input_are_cut_off() {
     let epochs = Arc::new(Epochs::new());
     let tables = [Arc::new(FastTable::with_epochs(&table(9), Arc::clone(&epochs)))];
     assert_eq!(run(&mut machine, &tables, &epochs.reader(), u64::MAX), 0x1ff);
-    // As a key, those bits would index far behind the array.
+    // As a key, those bits would index far beyond the array.
     let mut machine = Machine::new(compiled(true));
     assert_eq!(run(&mut machine, &tables, &epochs.reader(), 0xffff_ffff_ff00_0007), 7);
 }

@@ -226,7 +226,7 @@ impl<J> Sequencer<J> {
         is_waiting.then_some(entry)
     }
 
-    /// Releases this ticket's entry, and those behind it, if it is the first of its queue.
+    /// Releases this ticket's entry, and those after it, if it is the first of its queue.
     #[inline]
     fn release_behind(&mut self, ticket: Ticket, released: &mut impl Extend<J>) {
         let queue = self.entries[ticket.entry as usize].queue;

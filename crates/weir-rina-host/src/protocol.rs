@@ -1,7 +1,7 @@
 //! The protocol between an IPC process and the applications of its machine.
 //!
 //! A frame is its length (32 bits, big-endian, of what follows), a kind (8 bits), and a body. Kind
-//! 0: a message, as postcard. Kind 1: an SDU behind the number of its flow (32 bits, big-endian).
+//! 0: a message, as postcard. Kind 1: an SDU after the number of its flow (32 bits, big-endian).
 //! The first message of each side is [`Request::Hello`] and [`Reply::Welcome`].
 //!
 //! Each side may send as many SDUs of a flow as the other has granted: [`WINDOW`] at the start,

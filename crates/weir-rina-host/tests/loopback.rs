@@ -542,7 +542,7 @@ fn sdus_of_an_application_that_has_ended_are_taken_whatever_waits_for_it() {
     let Some(&Input::Request(id, _)) = inputs.first() else {
         panic!("{inputs:?}");
     };
-    // More messages than one poll takes, with an SDU behind them.
+    // More messages than one poll takes, with an SDU after them.
     let credit = |_| {
         let mut bytes = Vec::new();
         let flow = FlowNumber(1);

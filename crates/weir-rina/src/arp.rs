@@ -109,7 +109,7 @@ pub struct ArpPacket<'a> {
 }
 
 impl<'a> ArpPacket<'a> {
-    /// Reads an ARP packet, from its hardware type on. Bytes behind it are ignored.
+    /// Reads an ARP packet, from its hardware type on. Bytes after it are ignored.
     ///
     /// # Errors
     /// [`Reason::ArpType`]: another hardware or protocol type or length, such as ARP of IP;

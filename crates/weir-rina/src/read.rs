@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Splits off a cursor over the next `length` bytes, and continues behind them.
+    /// Splits off a cursor over the next `length` bytes, and continues after them.
     ///
     /// # Errors
     /// [`Reason::Truncated`]: there are fewer bytes.

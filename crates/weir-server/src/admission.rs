@@ -418,7 +418,7 @@ impl MeteredBody {
     }
 
     /// Reads a header as far as it has arrived and charges the length that it claims. Returns the
-    /// bytes behind it.
+    /// bytes after it.
     fn read_header<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Status> {
         if self.has_message && !self.is_stream {
             // The status that gRPC defines for too many messages.

@@ -56,7 +56,7 @@ pub(crate) struct Thread {
     finding: Option<Finding>,
     /// Bytes that the file should have. From the beginning on they are whole.
     length: u64,
-    /// A part of a batch stands behind it, which could not be removed.
+    /// A part of a batch stands after it, which could not be removed.
     is_torn: bool,
     /// A loss of power may give its name back to the file before.
     is_unsynced: bool,
@@ -276,7 +276,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Removes what stands behind the part that is whole.
+    /// Removes what stands after the part that is whole.
     fn cut_tail(&self) -> std::io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.set_len(self.length))
     }

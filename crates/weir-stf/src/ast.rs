@@ -300,7 +300,7 @@ pub enum Directive {
     Deflection {
         port: u32,
     },
-    /// Bytes behind every packet that are counted with it.
+    /// Bytes after every packet that are counted with it.
     FrameCheck {
         bytes: u64,
     },

@@ -123,7 +123,7 @@ fn directive(s: &mut Scanner) -> Parsed<Directive> {
     }
 }
 
-/// Most bytes behind a packet that may be counted with it.
+/// Most bytes after a packet that may be counted with it.
 const MAX_FRAME_CHECK: u64 = 64;
 
 /// Directives about counters, registers, meters and replication.

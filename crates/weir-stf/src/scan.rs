@@ -108,7 +108,7 @@ impl Scanner {
                 break;
             } else {
                 self.at += 1;
-                // Behind the sign of a mask or a range another number begins.
+                // After the sign of a mask or a range another number begins.
                 is_number_start = matches!(c, '&' | '.');
             }
         }

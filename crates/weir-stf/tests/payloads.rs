@@ -1,5 +1,5 @@
 //! Externs that change a payload, and packets that are cloned, replicated, resubmitted or queued
-//! behind that: what is left is the same in the interpreter and in machine code, which punts such
+//! after that: what is left is the same in the interpreter and in machine code, which punts such
 //! packets.
 
 #[allow(dead_code, reason = "it is for other tests, too")]

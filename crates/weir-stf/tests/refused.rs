@@ -1,5 +1,5 @@
 //! Directives that cannot be done: `tests/refused/NAME.stf` names a program, and what is wrong with
-//! a line behind `#~`; lines without are good. Each line is a test of its own.
+//! a line after `#~`; lines without are good. Each line is a test of its own.
 
 #[allow(dead_code, reason = "these tests have no packets")]
 mod common;

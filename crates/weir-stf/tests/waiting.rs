@@ -164,7 +164,7 @@ fn forward(switch: &mut Switch, packets: &[Vec<u8>]) -> Vec<Output> {
 }
 
 /// What leaves by flow, each flow in its order. The flow is the byte of the header `head`, which
-/// the programs send behind `tail`.
+/// the programs send after `tail`.
 fn by_flow(out: &[Output], tail: usize) -> BTreeMap<u8, Vec<Vec<u8>>> {
     let mut flows: BTreeMap<u8, Vec<Vec<u8>>> = BTreeMap::new();
     for output in out {

@@ -344,7 +344,7 @@ impl Switch {
     }
 
     /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`]
-    /// before, [`TAILROOM`] behind): packet `i` came in at `ports[i]`. The answer says for each
+    /// before, [`TAILROOM`] after): packet `i` came in at `ports[i]`. The answer says for each
     /// what became of it; copies and the like come out of [`Switch::advance`].
     ///
     /// # Panics

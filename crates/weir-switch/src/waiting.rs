@@ -106,7 +106,7 @@ pub(crate) struct AsyncCalls {
     executed: Vec<Box<Job>>,
     /// Jobs whose packets can continue.
     ready: VecDeque<Box<Job>>,
-    /// Jobs that were executed at once, whose packets continue behind their vector.
+    /// Jobs that were executed at once, whose packets continue after their vector.
     at_once: VecDeque<Box<Job>>,
     /// Memory for the jobs of a vector that continues.
     pub taken: Vec<Box<Job>>,
@@ -153,7 +153,7 @@ impl AsyncCalls {
             lane: Mutex::new(None),
             has_lane: false,
             threads: None,
-            // Packets wait without a lane, too: for room behind them.
+            // Packets wait without a lane, too: for room after them.
             pool: Pool::new(slots, Job::default),
             sequencer: Sequencer::new(Order::PerKey, slots),
             sites,
@@ -302,12 +302,12 @@ impl AsyncCalls {
     }
 
     /// The most packets that keep their order and have not continued: those in the lane, and those
-    /// that are done but behind others.
+    /// that are done but after others.
     fn tickets(&self) -> usize {
         TICKETS * self.options.depth
     }
 
-    /// Whether packets that keep their order have not continued, behind which others must be.
+    /// Whether packets that keep their order have not continued, after which others must be.
     fn has_earlier(&self) -> bool {
         self.sequencer.outstanding() > 0 || !self.ready.is_empty()
     }
@@ -393,7 +393,7 @@ impl AsyncCalls {
         }
     }
 
-    /// A place behind the earlier packets with this key. Where there are as many as can be, waits
+    /// A place after the earlier packets with this key. Where there are as many as can be, waits
     /// until one of them is done.
     fn ticket(&mut self, key: u64, route: u32) -> Option<Ticket> {
         loop {
@@ -479,7 +479,7 @@ impl AsyncCalls {
         taken.extend(jobs.drain(..count));
     }
 
-    /// Exchanges the words of a call, which its code behind the suspension point reads, with those
+    /// Exchanges the words of a call, which its code after the suspension point reads, with those
     /// of a slot.
     pub fn exchange_words(&mut self, slot: usize, job: &mut Job) {
         let begun = &mut self.begun[slot];

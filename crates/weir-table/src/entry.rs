@@ -156,7 +156,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The index of the entry in its table, from 0. A read in portions resumes behind the last
+    /// The index of the entry in its table, from 0. A read in portions resumes after the last
     /// index ([`crate::Table::entries_from`]).
     #[must_use]
     pub fn place(&self) -> u64 {

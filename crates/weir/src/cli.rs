@@ -347,7 +347,7 @@ pub enum Emit {
     Svg,
 }
 
-/// What is behind the options of `weir run`.
+/// What is after the options of `weir run`.
 const RUN_HELP: &str = "\
 Examples:
   sudo weir run router.p4 -i 1@eth0 -i 2@eth1 --entries router.entries

@@ -121,7 +121,7 @@ fn difference(path: &Path, text: &str, now: &str) -> String {
     format!("{}:\n  shown   {shown}\n  printed {printed}", path.display())
 }
 
-/// Writes the files that a page shows: each is a block behind a line that ends with "`NAME`:".
+/// Writes the files that a page shows: each is a block after a line that ends with "`NAME`:".
 fn write_files(text: &str, folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for (before, behind) in text.match_indices("\n```").map(|(at, _)| text.split_at(at)) {

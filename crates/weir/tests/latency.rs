@@ -237,7 +237,7 @@ fn wrong_input_is_refused_with_what_was_expected_and_where() {
     );
 }
 
-/// A program for v1model with the states of its parser behind Ethernet.
+/// A program for v1model with the states of its parser after Ethernet.
 fn program(states: &str, headers: &str, apply: &str) -> String {
     format!(
         "#include <core.p4>\n#include <v1model.p4>\n\

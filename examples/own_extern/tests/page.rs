@@ -14,7 +14,7 @@ fn folder() -> &'static Path {
 struct Block<'a> {
     /// The line before it.
     title: &'a str,
-    /// What stands behind the fence.
+    /// What stands after the fence.
     language: &'a str,
     text: &'a str,
 }

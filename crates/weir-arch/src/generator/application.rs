@@ -132,7 +132,7 @@ pub struct Counts {
 pub(super) struct Cause {
     /// The port, or bits of the packet: what goes into the header.
     pub key: u32,
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub context: Vec<u8>,
     /// Where in the buffer the packet is, and how long, where the application does not say that.
     pub from: Option<(u32, u32)>,

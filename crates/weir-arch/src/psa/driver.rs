@@ -343,7 +343,7 @@ impl Psa {
         }
     }
 
-    /// What the ingress deparser has emitted, which has run already, and the payload behind it;
+    /// What the ingress deparser has emitted, which has run already, and the payload after it;
     /// `was` says which headers.
     fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
         for (emitted_index, emit) in self.emits.iter().flatten().enumerate() {

@@ -262,7 +262,7 @@ fn split<'a, 'b>(tokens: &'b [&'a str]) -> Vec<&'b [&'a str]> {
 }
 
 fn parameter(tokens: &[&str]) -> Option<Parameter> {
-    // What stands behind `=` is the value of one that is left out.
+    // What stands after `=` is the value of one that is left out.
     let end = tokens.iter().position(|t| *t == "=").unwrap_or(tokens.len());
     let optional = tokens.contains(&"@optional") || end < tokens.len();
     let tokens: Vec<&str> = tokens[..end].iter().copied().filter(|t| *t != "@optional").collect();

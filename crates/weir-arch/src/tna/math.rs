@@ -84,7 +84,7 @@ impl MathUnit {
     }
 
     /// The function of all numbers of a width, at most 64, that differ in the highest bit or
-    /// the three behind it, in the order of [`magnitude`](weir_ir::pipeline::magnitude).
+    /// the three after it, in the order of [`magnitude`](weir_ir::pipeline::magnitude).
     pub(crate) fn values(&self, width: u32) -> [u64; MAGNITUDES] {
         std::array::from_fn(|magnitude_index| {
             let (mantissa, exponent) = match magnitude_index / 8 {

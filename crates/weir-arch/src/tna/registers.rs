@@ -199,7 +199,7 @@ pub(crate) fn check_nesting(program: &Program) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Where an action executes itself. Others that would execute it are declared behind it, so that it
+/// Where an action executes itself. Others that would execute it are declared after it, so that it
 /// cannot name them.
 fn executes_itself(program: &Program, instance: &ExternInstance) -> Option<Loc> {
     let blocks = instance.methods.iter().flat_map(|m| m.body.blocks.iter());

@@ -251,7 +251,7 @@ impl TnaRuntime<'_> {
         }
     }
 
-    /// Reads the port's metadata and moves the cursor behind it, whatever the type is.
+    /// Reads the port's metadata and moves the cursor past it, whatever the type is.
     fn port_metadata(&self, context: &mut CallContext<'_>) {
         let packet = &mut *context.packet;
         let mut bit_offset = packet.cursor;

@@ -161,7 +161,7 @@ impl Lowerer<'_, '_> {
 
 /// What fills up a header with `@flexible` fields to whole bytes, if it has none: where such fields
 /// lie is the compiler's
-/// choice, and a packet has whole bytes. weir leaves the fields where they are and pads behind
+/// choice, and a packet has whole bytes. weir leaves the fields where they are and pads after
 /// them.
 fn padding_to_bytes(fields: &[HeaderField]) -> Option<HeaderField> {
     let fixed = fields.iter().filter(|f| matches!(f.ty, Type::Bits(_)));

@@ -6,7 +6,7 @@ use weir_extern_api::{Call, Extern, Object, Outcome, Parameter, Payload, Payload
 use weir_externs::Status;
 use weir_ir::{Bits, ConstValue, ExternInstance, Loc};
 
-/// Room behind a payload, unless a test says otherwise.
+/// Room after a payload, unless a test says otherwise.
 pub const ROOM: usize = 64;
 const HEADERS: [u8; 14] = [0x55; 14];
 
@@ -77,7 +77,7 @@ pub fn method(object: &Arc<dyn Object>, name: &str, arguments: &[Arg<'_>], paylo
     call(&*method, arguments, payload, ROOM)
 }
 
-/// Calls a function with this much room behind the payload.
+/// Calls a function with this much room after the payload.
 pub fn function(name: &str, arguments: &[Arg<'_>], payload: &[u8], room: usize) -> Called {
     let registry = weir_externs::registry();
     call(

@@ -107,7 +107,7 @@ const TRACE: &[Choice] = &[
     ("--color", &["auto", "always", "never"]),
 ];
 
-/// Words of `weir ctl` behind what it does.
+/// Words of `weir ctl` after what it does.
 const WORDS: &[&str] = &[
     "exact_table",
     "ternary_table",

@@ -45,7 +45,7 @@ pub(crate) fn cases(folder: &Path) -> Vec<Case> {
 }
 
 /// A packet test or list of entries for a program: it has the program's name, perhaps with
-/// something behind it.
+/// something after it.
 fn belongs(test: &Path, program: &Path) -> bool {
     let is_test = test.extension().is_some_and(|e| e == "stf" || e == "entries");
     let (Some(test_name), Some(name)) = (

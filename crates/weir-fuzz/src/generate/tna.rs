@@ -18,7 +18,7 @@ pub(super) struct Execute {
 /// Ports that go to the outside.
 const PORTS: [u32; 5] = [1, 2, 3, 7, 8];
 
-/// The frame behind ingress: nothing gets there.
+/// The frame after ingress: nothing gets there.
 const EGRESS: &str = "parser EgP(packet_in b, out headers_t hdr, out meta_t meta, out egress_intrinsic_metadata_t eg) {
     state start {
         b.extract(eg);

@@ -301,7 +301,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// An extract to the next element of a stack makes the one behind it the next.
+    /// An extract to the next element of a stack makes the one after it the next.
     fn extract_call(&mut self, target: &Expr, bits: Option<Value>) -> Eval<Value> {
         let ty = self.checked.ty(target);
         let place = self.place(target)?;

@@ -27,7 +27,7 @@ pub(super) fn crc32(data: &[u8]) -> u64 {
     (!crc(data, 0xedb8_8320, 0xffff_ffff)).into()
 }
 
-/// 16-bit words; a zero byte is put behind an odd number of bytes.
+/// 16-bit words; a zero byte is put after an odd number of bytes.
 fn words(data: &[u8]) -> impl Iterator<Item = u64> {
     data.chunks(2)
         .map(|pair| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0)))

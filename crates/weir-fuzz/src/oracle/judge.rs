@@ -32,7 +32,7 @@ impl fmt::Display for Difference {
 pub struct Verdict {
     /// Packets of the test.
     pub packets: u64,
-    /// Those of them that the oracle knew the outcome of. Behind the first that it does not know
+    /// Those of them that the oracle knew the outcome of. After the first that it does not know
     /// there are none: the state of registers is not known either.
     pub judged: u64,
     /// What the oracle does not know.

@@ -50,7 +50,7 @@ impl Written {
         self.bits.extend((0..u64::from(width)).rev().map(|i| bits.bit(i)));
     }
 
-    /// Its bytes with the rest of a packet behind them.
+    /// Its bytes with the rest of a packet after them.
     pub fn finish(mut self, packet: &Packet) -> Vec<u8> {
         for at in packet.at..8 * packet.bytes.len() {
             self.bits.push(packet.bytes[at / 8] >> (7 - at % 8) & 1 == 1);
@@ -98,7 +98,7 @@ pub(super) fn header_bits(value: &Value) -> i64 {
 }
 
 impl Machine<'_> {
-    /// The bits at a place of the packet as a value of a type; `offset` is moved behind them.
+    /// The bits at a place of the packet as a value of a type; `offset` is moved past them.
     fn taken(&mut self, ty: Ty, offset: &mut usize, varbit: usize) -> Eval<Value> {
         let mut bits = |machine: &Self, width: usize| match machine.packet.look(*offset, width) {
             Some(found) => {

@@ -126,7 +126,7 @@ impl<'a> Machine<'a> {
         self.store(&place, new)
     }
 
-    /// The block of the first label that fits, or of those behind it if it has none; else that of
+    /// The block of the first label that fits, or of those after it if it has none; else that of
     /// `default`.
     fn switch(&mut self, expression: &'a Expr, cases: &'a [SwitchCase]) -> Eval<Flow> {
         let value = self.expr(expression)?;

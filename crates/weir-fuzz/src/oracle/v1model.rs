@@ -495,7 +495,7 @@ fn numbers(machine: &mut Machine<'_>, annotation: &Annotation) -> Eval<Vec<u64>>
                 let value = match machine.def(def) {
                     DefKind::Enum { .. } => {
                         let ty = machine.checked.types.intern(TyKind::Enum(def));
-                        // Behind the name come a dot and the member.
+                        // After the name come a dot and the member.
                         let member = tokens.nth(1).map_or("", |t| &t.text);
                         machine.represented(ty, member)?
                     }

@@ -48,7 +48,7 @@ fn fresh(program: &Arc<Program>) -> Option<Switch> {
     Switch::new(Arc::clone(program)).ok()
 }
 
-/// Good state files, each behind the number of its program.
+/// Good state files, each after the number of its program.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let numbers = (0..PROGRAMS.len() as u8).flat_map(|p| (0..FILES).map(move |n| (p, n)));
     numbers.filter_map(|(p, n)| written(p, n)).collect()

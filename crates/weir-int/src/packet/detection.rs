@@ -26,7 +26,7 @@ impl DscpMatch {
     }
 }
 
-/// The meaning of version 0 in the header behind a shim of INT 0.x or 1.0.
+/// The meaning of version 0 in the header after a shim of INT 0.x or 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionZero {
     /// INT 0.x, with this layout of the flags.
@@ -63,7 +63,7 @@ pub struct Detection {
     pub lab_ports: Vec<u16>,
     /// DSCP values that say that INT follows the TCP or UDP header.
     pub dscp: Option<DscpMatch>,
-    /// The first 8 bytes behind the TCP or UDP header that say that INT follows them (1.0 and
+    /// The first 8 bytes after the TCP or UDP header that say that INT follows them (1.0 and
     /// later).
     pub probe_marker: Option<u64>,
     /// Source-only metadata of domains (2.x). For other domains it is the remainder of the stack's
@@ -71,9 +71,9 @@ pub struct Detection {
     pub source_only: Vec<DomainSource>,
     /// The length of a shim of INT 2.x includes the shim, as in drafts.
     pub length_has_shim: bool,
-    /// INT is between the TCP header and its options; behind them by default (1.0, per domain).
+    /// INT is between the TCP header and its options; after them by default (1.0, per domain).
     pub before_tcp_options: bool,
-    /// The meaning of version 0 behind an old shim.
+    /// The meaning of version 0 after an old shim.
     pub version_zero: VersionZero,
     /// The sizes of fields of INT 1.0.
     pub v1_profile: V1Profile,

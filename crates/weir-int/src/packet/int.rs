@@ -1,4 +1,4 @@
-//! INT behind a TCP or UDP header.
+//! INT after a TCP or UDP header.
 
 use super::detection::{Detection, VersionZero};
 use crate::error::{Expected, Reason, WireError};
@@ -67,7 +67,7 @@ pub struct IntView<'a> {
     pub header: IntHeader,
     /// The metadata that hops have added.
     pub stack: Stack<'a>,
-    /// Domain-specific metadata that the source inserted behind an MX header.
+    /// Domain-specific metadata that the source inserted after an MX header.
     pub source_metadata: &'a [u8],
     /// The bytes that INT added to the packet by its length fields: probe marker, inserted UDP
     /// header, shim, header, stack, tail.
@@ -111,7 +111,7 @@ const PROBE_MARKER_BYTES: usize = 8;
 const UDP_BYTES: u32 = 8;
 
 /// Reads INT into `view`, and what it has replaced into `original` as soon as that is known.
-/// Headers have to be complete; the stack may be truncated. The reader continues behind INT.
+/// Headers have to be complete; the stack may be truncated. The reader continues after INT.
 #[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
@@ -138,7 +138,7 @@ pub(super) fn read<'a>(
     Ok(())
 }
 
-/// What a shim of INT 2.x says of the bytes behind it.
+/// What a shim of INT 2.x says of the bytes after it.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     /// The offset of the shim.
@@ -150,7 +150,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// Bytes of the stack, behind a header of `fixed` bytes.
+    /// Bytes of the stack, after a header of `fixed` bytes.
     fn stack(self, fixed: usize) -> Result<usize, WireError> {
         covers(self.length, fixed, self.shim + 1)
     }
@@ -236,7 +236,7 @@ fn read_lab<'a>(body: &mut Reader<'a>, extent: Extent, view: &mut Option<IntView
     Ok(())
 }
 
-/// The bytes that are left of a shim's length behind fixed headers; `offset` is that of the length.
+/// The bytes that are left of a shim's length after fixed headers; `offset` is that of the length.
 fn covers(length: usize, fixed: usize, offset: usize) -> Result<usize, WireError> {
     length.checked_sub(fixed).ok_or_else(|| {
         let expected = Expected::AtLeast((fixed / 4) as u32);

@@ -118,7 +118,7 @@ impl<'a> PacketView<'a> {
         flow.source_port = reader.u16("transport source port")?;
         flow.destination_port = reader.u16("transport destination port")?;
         let signal = detection.and_then(|d| header_signal(d, network, &flow));
-        // A port that signals INT is not the flow's: the flow is known only behind INT.
+        // A port that signals INT is not the flow's: the flow is known only after INT.
         let is_final = !matches!(signal, Some(Signal::UdpPort | Signal::Lab));
         if is_final {
             self.flow = Some(flow);
@@ -146,7 +146,7 @@ impl<'a> PacketView<'a> {
         result
     }
 
-    /// Reads the original transport header behind an inserted one and its INT.
+    /// Reads the original transport header after an inserted one and its INT.
     fn read_inserted(&mut self, reader: &mut Reader<'a>, outer: FlowKey, protocol: u8) -> Result<(), WireError> {
         let mut flow = FlowKey {
             source_port: 0,
@@ -203,7 +203,7 @@ fn payload_signal(reader: &Reader<'_>, protocol: u8, signal: Option<Signal>, det
     }
 }
 
-/// Skips a transport header behind its ports.
+/// Skips a transport header after its ports.
 #[inline]
 fn skip_transport(reader: &mut Reader<'_>, protocol: u8, before_options: bool) -> Result<(), WireError> {
     match protocol {

@@ -17,7 +17,7 @@ const MAX_TAGS: usize = 2;
 pub struct Link {
     /// VLAN ids, the outer one first.
     pub vlans: [Option<Uint<12>>; MAX_TAGS],
-    /// The EtherType behind the tags.
+    /// The EtherType after the tags.
     pub ether_type: u16,
     /// Bytes of Ethernet header and tags.
     pub bytes: u32,
@@ -67,7 +67,7 @@ pub struct Network {
     pub destination: IpAddr,
     /// The differentiated-services code point.
     pub dscp: Uint<6>,
-    /// The protocol of the payload, behind extension headers; that of an inserted UDP header (NPT
+    /// The protocol of the payload, after extension headers; that of an inserted UDP header (NPT
     /// 2) where there is one. `None` if the packet ends before it.
     pub protocol: Option<u8>,
     /// Bytes of the packet from its IP header, by its length field; 0 if the header says 0.

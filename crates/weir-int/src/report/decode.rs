@@ -33,7 +33,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The reports of a datagram: `datagram` is the payload behind the UDP header.
+    /// The reports of a datagram: `datagram` is the payload after the UDP header.
     ///
     /// A malformed report gives an error, and decoding continues with the next report if the length
     /// of the malformed one is known. There is at least one item.

@@ -1,6 +1,6 @@
 //! The shims of INT over GRE, VXLAN-GPE and Geneve.
 //!
-//! Behind each of them is what is behind the shim of TCP/UDP: an MD or MX header and its metadata.
+//! After each of them is what is after the shim of TCP/UDP: an MD or MX header and its metadata.
 
 use super::shim::{OldShimType, ShimType};
 use crate::bits::Uint;

@@ -236,7 +236,7 @@ pub(crate) struct Metadata {
     pub drop_reason: Option<u8>,
 }
 
-/// Decodes the items of a bitmap from the start of some bytes; items behind their end stay what
+/// Decodes the items of a bitmap from the start of some bytes; items after their end stay what
 /// they were.
 #[inline]
 pub(crate) fn decode(format: Format, bitmap: u16, bytes: &[u8], hop: &mut Hop, drop_reason: &mut Option<u8>) {

@@ -213,7 +213,7 @@ impl V0Header {
     }
 }
 
-/// The tail of INT 0.x over TCP/UDP, 4 bytes behind the stack.
+/// The tail of INT 0.x over TCP/UDP, 4 bytes after the stack.
 ///
 /// Protocol 8 | original destination port 16 | original DSCP 8, in network order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

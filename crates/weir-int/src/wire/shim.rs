@@ -4,7 +4,7 @@ use crate::bits::Uint;
 use crate::error::{Expected, Reason, WireError};
 use crate::read::Reader;
 
-/// The kind of INT header behind a shim of INT 2.x.
+/// The kind of INT header after a shim of INT 2.x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShimType {
     /// Type 1: an MD header, whose nodes add metadata to the packet.
@@ -125,7 +125,7 @@ impl Shim {
     }
 }
 
-/// The kind of INT header behind a shim of INT 0.x or 1.0.
+/// The kind of INT header after a shim of INT 0.x or 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OldShimType {
     /// Type 1: a hop-by-hop header, whose nodes add metadata to the packet.

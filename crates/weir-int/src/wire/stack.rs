@@ -218,7 +218,7 @@ impl<'a> HopView<'a> {
     #[must_use]
     #[inline(always)]
     pub fn hop(self) -> Hop {
-        // The complement is not part of a hop and may be behind domain-specific metadata.
+        // The complement is not part of a hop and may be after domain-specific metadata.
         metadata::decode_hop(self.layout.format, self.layout.bitmap & !COMPLEMENT, self.bytes)
     }
 
@@ -252,7 +252,7 @@ impl<'a> HopView<'a> {
 pub(crate) enum SourceOnly {
     /// None.
     None,
-    /// What is left of the stack behind whole hops.
+    /// What is left of the stack after whole hops.
     Remainder,
     /// This many bytes.
     Bytes(usize),

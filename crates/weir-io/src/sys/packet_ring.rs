@@ -121,7 +121,7 @@ impl PacketRing {
         // SAFETY: the slot is ours by its status, and begins with this header of plain numbers.
         let header = unsafe { self.current().cast::<libc::tpacket2_hdr>().read() };
         let address = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
-        // SAFETY: behind the header is an address, within the slot.
+        // SAFETY: after the header is an address, within the slot.
         let address = unsafe { self.current().add(address).cast::<libc::sockaddr_ll>().read_unaligned() };
         let start = usize::from(header.tp_mac);
         let length = (header.tp_snaplen as usize).min(self.slot.saturating_sub(start));

@@ -38,7 +38,7 @@ const SEND_BUFFER: libc::c_int = 4 << 20;
 pub struct RawSocket {
     name: String,
     sending: Sending,
-    /// Said behind the name in its description.
+    /// Said after the name in its description.
     note: Option<String>,
     socket: OwnedFd,
     /// Another one to send by, which needs nothing before a packet and receives none.
@@ -111,7 +111,7 @@ impl RawSocket {
         })
     }
 
-    /// Has something said behind the name in the description.
+    /// Has something said after the name in the description.
     pub(super) fn set_note(&mut self, note: String) {
         self.note = Some(note);
     }
@@ -384,7 +384,7 @@ fn open_sender(index: libc::c_int, sending: Sending) -> io::Result<OwnedFd> {
     }
     // What waits in a queueing discipline counts for the socket that has sent it. With the system's
     // buffer (net.core.wmem_default) a shaped link is noticed after some hundred packets, and those
-    // behind them wait in the switch's own queues.
+    // after them wait in the switch's own queues.
     bind(&sender, index, 0)?;
     Ok(sender)
 }

@@ -2,7 +2,7 @@
 //!
 //! Where paths join that have added or removed different headers, the facts about fields that the
 //! packet still holds are lost, and the deparser would have to rebuild all headers. Therefore the
-//! blocks behind the join are duplicated, if they are few and have no lookup.
+//! blocks after the join are duplicated, if they are few and have no lookup.
 
 use super::VarSet;
 use super::global::{Analysis, Scope, edge_states, states};
@@ -97,7 +97,7 @@ fn sources(scope: Scope<'_>, body: &Body) -> Vec<Vec<u8>> {
     after
 }
 
-/// Duplicates the tail behind the join whose paths differ in most headers. Returns whether there
+/// Duplicates the tail after the join whose paths differ in most headers. Returns whether there
 /// was such a join.
 pub(super) fn tail_duplicate(scope: Scope<'_>, body: &mut Body, budget: &mut Budget) -> bool {
     if budget.goes == 0 {

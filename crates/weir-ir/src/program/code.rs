@@ -330,7 +330,7 @@ pub struct AsyncCall {
     pub full: Option<WhenFull>,
 }
 
-/// The order in which packets continue behind an asynchronous call. It holds among the packets that
+/// The order in which packets continue after an asynchronous call. It holds among the packets that
 /// wait at the same call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CompletionOrder {

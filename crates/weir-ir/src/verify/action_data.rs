@@ -128,7 +128,7 @@ struct Walk<'a> {
     /// By the block that a switch ends and its targets: the only action of the table that leads
     /// there.
     only: HashMap<(BlockId, TableId), HashMap<BlockId, Option<usize>>>,
-    /// Whether blocks are always behind a lookup of a table that wrote a variable.
+    /// Whether blocks are always after a lookup of a table that wrote a variable.
     looked_up: HashMap<(BlockId, TableId, VarId), bool>,
 }
 
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether every path to the end of a block has a lookup of the table that writes the variable,
-    /// and behind it no lookup that is of the table or writes the variable.
+    /// and after it no lookup that is of the table or writes the variable.
     fn is_looked_up(&mut self, block: BlockId, table: TableId, var: VarId) -> bool {
         if let Some(known) = self.looked_up.get(&(block, table, var)) {
             return *known;

@@ -118,7 +118,7 @@ impl Analysis<'_> {
                             emitted = emitted.map(|d| d + 1);
                         }
                         InstKind::Assign { dst, value } => {
-                            // A varbit of another length would move everything behind it.
+                            // A varbit of another length would move everything after it.
                             in_place &= !self.is_varbit_field(*dst);
                             if let Some(VarKind::Valid { header }) = program.vars.get(*dst).map(|v| v.kind) {
                                 let zero = matches!(value, Rvalue::Use(Operand::Const(c)) if c.is_zero());

@@ -69,7 +69,7 @@ impl Analysis<'_> {
         (untouched && self.header_offsets[header.index()].is_some()).then_some((header, field))
     }
 
-    /// Finds the headers whose fields are rematerialised behind a lookup if they are valid: where
+    /// Finds the headers whose fields are rematerialised after a lookup if they are valid: where
     /// that means fewer variables to save.
     pub(super) fn find_remat_if_valid(&self) -> BTreeSet<(BlockId, HeaderId)> {
         let mut found = BTreeSet::new();

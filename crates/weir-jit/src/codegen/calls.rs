@@ -104,7 +104,7 @@ impl SegmentBuilder<'_, '_> {
     }
 
     /// The address and offset of a scalar of a cell. An index beyond the end selects the spare cell
-    /// with number `spare` behind the last, so that reads and writes there have no effect.
+    /// with number `spare` after the last, so that reads and writes there have no effect.
     fn flat_cell(&mut self, array: usize, flat: FlatCells, index: &Operand, spare: u64) -> (Value, i32) {
         let arrays = &self.sites.arrays;
         let number = arrays.iter().position(|known| known.array == array).unwrap_or(0);

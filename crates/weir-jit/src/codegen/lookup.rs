@@ -1,6 +1,6 @@
 //! Emits lookups: keys into the context, results out of it.
 //!
-//! A lookup that suspends stores its key, and the segment behind it loads the result. An inline
+//! A lookup that suspends stores its key, and the segment after it loads the result. An inline
 //! lookup continues in the same segment: its result was hoisted, or is read from an array here.
 
 use super::{SegmentBuilder, env, flags};

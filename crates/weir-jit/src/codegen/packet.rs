@@ -36,7 +36,7 @@ impl SegmentBuilder<'_, '_> {
         self.enter_sealed(good);
     }
 
-    /// Fails if the packet has fewer than `bits` bits behind the cursor.
+    /// Fails if the packet has fewer than `bits` bits after the cursor.
     fn require_bits(&mut self, bits: Value) {
         let length = self.load_row(ROW_LENGTH);
         let available = self.shl_imm(length, 3);
@@ -62,7 +62,7 @@ impl SegmentBuilder<'_, '_> {
         }
     }
 
-    /// The cursor's position: an address in the packet, and the bits behind it.
+    /// The cursor's position: an address in the packet, and the bits after it.
     fn cursor_address(&mut self) -> (Value, u32) {
         let packet = self.packet();
         match self.state.cursor {
@@ -75,7 +75,7 @@ impl SegmentBuilder<'_, '_> {
         }
     }
 
-    /// A header's position: an address in the packet, and the bits behind it.
+    /// A header's position: an address in the packet, and the bits after it.
     pub(super) fn header_address(&mut self, header: HeaderId) -> (Value, u32) {
         let packet = self.packet();
         match self.cx.analysis.header_offsets[header.index()] {
@@ -98,7 +98,7 @@ impl SegmentBuilder<'_, '_> {
     pub(super) fn advance(&mut self, bits: &Operand) {
         let by = self.value(bits);
         match bits {
-            // The position is never behind the packet's end.
+            // The position is never beyond the packet's end.
             Operand::Const(c) if c.is_zero() => return,
             Operand::Const(c) => self.require_constant_bits(c.to_u64_saturating().min(1 << 24) as u32),
             Operand::Var(_) => {
@@ -202,7 +202,7 @@ impl SegmentBuilder<'_, '_> {
 
     // ------------------------------------------------------------------------- memory
 
-    /// `width` bits, at most 64, that begin `bit` bits behind an address; most significant first.
+    /// `width` bits, at most 64, that begin `bit` bits after an address; most significant first.
     /// Reads up to 7 bytes beyond them.
     pub(super) fn load_bits(&mut self, address: Value, bit: u32, width: u32) -> Value {
         if width == 0 {
@@ -471,7 +471,7 @@ impl SegmentBuilder<'_, '_> {
         self.shr_imm(cursor, 3)
     }
 
-    /// Writes variables at bit offsets behind an address. Adjacent ones that make up whole bytes
+    /// Writes variables at bit offsets after an address. Adjacent ones that make up whole bytes
     /// are written together.
     fn write_merged(&mut self, fields: &[(VarId, u32)], to: Value) {
         let cx = self.cx;

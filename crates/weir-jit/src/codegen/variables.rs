@@ -19,7 +19,7 @@ pub(super) enum ValueSource {
     Row(usize),
     /// The packet, from this bit on.
     Packet(u32),
-    /// The packet, at this bit behind the header's start, if the header is valid; otherwise it is
+    /// The packet, at this bit after the header's start, if the header is valid; otherwise it is
     /// 0.
     IfValid(HeaderId, u32),
 }

@@ -2,7 +2,7 @@
 //! packets of a vector in groups of eight, and returns those that bailed out.
 //!
 //! Relies on [`super::allocate`] for the homes of vectors and masks, and on [`super::x64`] for
-//! encodings. It reorders nothing, except that code for partial groups lies behind the function.
+//! encodings. It reorders nothing, except that code for partial groups lies after the function.
 //! The submodule [`packets`] has the memory accesses through address registers.
 
 mod packets;
@@ -106,7 +106,7 @@ struct Emitter {
     current_mask: Option<(MaskReg, KReg)>,
     /// By number of a block that may be skipped: the label at its end.
     end_labels: HashMap<usize, Label>,
-    /// Code for partial groups, emitted behind the function.
+    /// Code for partial groups, emitted after the function.
     out_of_line: Vec<OutOfLine>,
     /// The end of the code for a group of packets.
     next_group: Label,
@@ -116,7 +116,7 @@ struct Emitter {
 struct OutOfLine {
     /// The start of this code.
     begin: Label,
-    /// The instruction behind the in-line code for a full group, to which this code jumps back.
+    /// The instruction after the in-line code for a full group, to which this code jumps back.
     resume: Label,
     body: PartialGroup,
     /// The current block's mask, and the register that holds it.

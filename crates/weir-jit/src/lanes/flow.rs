@@ -26,7 +26,7 @@ pub(super) struct Flow {
     pub immediate_dominator: Vec<usize>,
     /// By block: an earlier block that is executed for exactly the same packets.
     pub control_equivalent: Vec<Option<usize>>,
-    /// By block: the position behind the last block that it dominates.
+    /// By block: the position after the last block that it dominates.
     pub subtree_end: Vec<usize>,
     /// By block: see [`Flow::is_hot`].
     hot: Vec<bool>,
@@ -68,7 +68,7 @@ impl Flow {
         })
     }
 
-    /// Whether a group may well have no packets for a block. Estimated: behind a branch, the block
+    /// Whether a group may well have no packets for a block. Estimated: after a branch, the block
     /// is not hot, or another successor is hot, too. Of merge blocks: no earlier block is executed
     /// for the same packets.
     pub fn is_often_empty(&self, block: usize) -> bool {
@@ -300,7 +300,7 @@ fn immediate_dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
     idom
 }
 
-/// By block: the position behind the last block that it dominates. These follow it directly.
+/// By block: the position after the last block that it dominates. These follow it directly.
 fn subtree_ends(idom: &[usize]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=idom.len()).collect();
     for i in (1..idom.len()).rev() {

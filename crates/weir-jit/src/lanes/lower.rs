@@ -104,7 +104,7 @@ type AddressRegisters = (VectorReg, MaskReg);
 struct OpenSubtree {
     /// The block that dominates the others.
     root: usize,
-    /// The position behind its last block.
+    /// The position after its last block.
     end: usize,
     /// The contents of the address registers before it.
     address_registers: Option<AddressRegisters>,
@@ -195,7 +195,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Ends the subtrees that have no block at this position or behind it.
+    /// Ends the subtrees that have no block at this position or after it.
     fn close_subtrees(&mut self, next: usize) {
         while let Some(subtree) = self.open_subtrees.pop_if(|subtree| subtree.end <= next) {
             // The subtree may have been skipped, so the addresses that it set are not certain.

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_sunk_load_precedes_the_store_of_its_value() {
-        // The rare block copies a byte from one address to another, then writes behind its source.
+        // The rare block copies a byte from one address to another, then writes after its source.
         let text = "function %f(i64, i64, i64, i64, i64, i64) -> i64 {
             block0(v0: i64, v1: i64, v2: i64, v3: i64, v4: i64, v5: i64):
                 v6 = load.i64 notrap v1

@@ -8,7 +8,7 @@
 //! lanes of other packets, and are only read where the packet was in the block.
 //!
 //! The *address registers* are eight general registers with an address per packet. One operation
-//! sets them, and the loads and stores behind it use them. They are machine state, not a value.
+//! sets them, and the loads and stores after it use them. They are machine state, not a value.
 
 use super::SlotPrefetch;
 use std::fmt;

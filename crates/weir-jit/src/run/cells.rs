@@ -28,7 +28,7 @@ impl CellArrays {
         }
     }
 
-    /// Replaces an array, and removes those behind it. If the host has fewer cells than it
+    /// Replaces an array, and removes those after it. If the host has fewer cells than it
     /// declared, code gets a private array instead, whose contents the host does not see.
     #[cold]
     fn replace(&mut self, number: usize, cells: Option<Arc<[AtomicU64]>>, array: CellArray) {

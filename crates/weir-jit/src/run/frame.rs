@@ -1,4 +1,4 @@
-//! Packets in memory. A frame's bytes lie in borrowed memory, with tailroom behind them; this file
+//! Packets in memory. A frame's bytes lie in borrowed memory, with tailroom after them; this file
 //! keeps that invariant.
 #![allow(unsafe_code)]
 
@@ -6,7 +6,7 @@ use super::TAILROOM;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// A packet in memory of its own, with room before and behind it.
+/// A packet in memory of its own, with room before and after it.
 ///
 /// Sixteen bytes: a vector's frames are read twice per vector, to prefetch packets and to load
 /// them, and with many frames each read misses the caches. So there is no slice, only the address,
@@ -30,7 +30,7 @@ unsafe impl Sync for Frame<'_> {}
 
 impl<'a> Frame<'a> {
     /// The packet at `start` of the memory. `None` if the memory is too short for it and
-    /// [`TAILROOM`] behind it, or if it ends 4 GiB into the memory or later.
+    /// [`TAILROOM`] after it, or if it ends 4 GiB into the memory or later.
     #[must_use]
     #[inline]
     pub fn new(memory: &'a mut [u8], start: usize, length: usize) -> Option<Self> {
@@ -40,7 +40,7 @@ impl<'a> Frame<'a> {
         }
         // So offset and length fit in 32 bits each, also after the packet's start moves.
         u32::try_from(start + length).ok()?;
-        // SAFETY: `start` is not behind the memory's end.
+        // SAFETY: `start` is not beyond the memory's end.
         let packet = unsafe { NonNull::from(memory).cast::<u8>().add(start) };
         Some(Frame {
             packet,

@@ -1,6 +1,6 @@
 //! Packets that leave a vector to wait for an extern, and the contexts with which they come back.
 //!
-//! A context is what is live behind the suspension point: rows of the context matrix, in an order
+//! A context is what is live after the suspension point: rows of the context matrix, in an order
 //! that the compiler has fixed. Varbits are an address within the packet, which may lie elsewhere
 //! when the packet comes back; so a context holds them relative to the packet's beginning.
 
@@ -168,7 +168,7 @@ impl Suspended<'_> {
 }
 
 impl LoadedVector<'_, '_> {
-    /// Continues packets behind the suspension point where their contexts were saved: the context
+    /// Continues packets after the suspension point where their contexts were saved: the context
     /// of frame `i` is the `i`th. A packet may lie elsewhere and have another payload than then;
     /// what the parser has extracted must be the same. Otherwise as [`LoadedVector::run`]; inputs
     /// need not be set.

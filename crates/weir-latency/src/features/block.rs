@@ -35,7 +35,7 @@ impl Gress {
 /// The blocks of a direction.
 pub(super) struct Blocks<'a> {
     pub(super) gress: Gress,
-    /// The pipe with a dot behind it; empty in a package without pipes.
+    /// The pipe with a dot after it; empty in a package without pipes.
     pipe: String,
     pub(super) parser: &'a Block,
     pub(super) control: &'a Block,

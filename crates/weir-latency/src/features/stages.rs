@@ -198,7 +198,7 @@ fn classify(dependencies: &Dependencies, stage_of: &[usize], stages: &mut [Stage
 }
 
 /// Cycles of each stage. What a stage needs beyond the base delays all stages that run with it, so
-/// it counts once for each match-dependent stage together with those behind it.
+/// it counts once for each match-dependent stage together with those after it.
 fn cost(dependencies: &Dependencies, tables: &[TableFeatures], chip: &Chip, stages: &mut [Stage]) {
     let mut leader = 0;
     let mut extra = Extra::default();

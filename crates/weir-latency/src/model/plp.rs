@@ -30,7 +30,7 @@ pub struct Plp {
 }
 
 /// The polynomial terms of degree 1 and 2 of some numbers: each number, then the products of each
-/// with itself and those behind it, times a weight.
+/// with itself and those after it, times a weight.
 #[must_use]
 pub fn expand(numbers: &[f64], product_weight: f64) -> Vec<f64> {
     let mut terms = numbers.to_vec();

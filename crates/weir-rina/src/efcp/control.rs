@@ -81,7 +81,7 @@ impl ControlType {
         }
     }
 
-    /// The fields that IRATI sends behind the control sequence number. It implements neither
+    /// The fields that IRATI sends after the control sequence number. It implements neither
     /// negative nor selective acknowledgement: their contents are payload.
     pub(super) const fn irati_fields(self) -> &'static [ControlField] {
         use ControlField as F;

@@ -1,4 +1,4 @@
-//! Delimiting as IRATI does it: fragments of SDUs, each behind a byte of flags.
+//! Delimiting as IRATI does it: fragments of SDUs, each after a byte of flags.
 //!
 //! 0x07 is a whole SDU, 0x05 the first fragment of one, 0x04 one in between, 0x06 the last. Bit
 //! 0x08 (SDU sequence numbers) and the absence of bit 0x04 (lengths, concatenation) are refused, as
@@ -45,7 +45,7 @@ impl Position {
     }
 }
 
-/// The fragments of an SDU: what each PDU carries behind its byte of flags. An empty SDU is one
+/// The fragments of an SDU: what each PDU carries after its byte of flags. An empty SDU is one
 /// empty fragment.
 ///
 /// `room` is the most bytes of a fragment, at least 1: the size of the largest PDU minus the PCI of

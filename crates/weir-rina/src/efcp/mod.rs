@@ -169,7 +169,7 @@ impl Pci {
 pub struct Pdu<'a> {
     /// The PCI.
     pub pci: Pci,
-    /// The bytes behind the PCI up to the length of the PDU: user data, or a CDAP message.
+    /// The bytes after the PCI up to the length of the PDU: user data, or a CDAP message.
     pub payload: &'a [u8],
 }
 
@@ -184,14 +184,14 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// The code of a type; `None` if the format has no such PDU.
     fn code(&self, kind: PduType) -> Option<u8>;
 
-    /// The fields that control PDUs of a type have behind the control sequence number, in the order
+    /// The fields that control PDUs of a type have after the control sequence number, in the order
     /// of the wire; `None` if the format has no such PDU.
     fn control_fields(&self, kind: ControlType) -> Option<&'static [ControlField]>;
 
     /// The bytes of the PCI of a type; `None` if the format has no such PDU.
     fn pci_bytes(&self, kind: PduType) -> Option<usize>;
 
-    /// Reads a PDU. Bytes behind the length of the PDU are ignored: Ethernet pads short frames.
+    /// Reads a PDU. Bytes after the length of the PDU are ignored: Ethernet pads short frames.
     ///
     /// # Errors
     /// The PDU is truncated, its version, type or length is impossible, or its checksum is wrong.

@@ -20,7 +20,7 @@ const CHECKSUM_AT: usize = 18;
 /// type 8 | flags 8 | length 16 | sequence number 32 | checksum 16, in network order. The length is
 /// that of the PDU; the checksum is the Internet checksum of the 18 bytes before it.
 ///
-/// The paper has types of control PDUs but not their contents. weir sends IRATI's fields behind the
+/// The paper has types of control PDUs but not their contents. weir sends IRATI's fields after the
 /// PCI, each 32 bits wide, in network order; the checksum does not cover them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paper;

@@ -1,4 +1,4 @@
-//! SDU protection of IRATI without cryptography: a TTL before the PDU, a CRC-32 behind it.
+//! SDU protection of IRATI without cryptography: a TTL before the PDU, a CRC-32 after it.
 //!
 //! TTL 8 | PDU | CRC 32, the CRC over TTL and PDU in host byte order. Each N-1 flow has its own
 //! policy; both ends must agree.

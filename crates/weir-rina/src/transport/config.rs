@@ -17,7 +17,7 @@ pub struct Endpoint {
 pub enum Delivery {
     /// Lost PDUs are retransmitted; SDUs are delivered in order, each once.
     Reliable,
-    /// Nothing is retransmitted; what arrives behind a later SDU is discarded.
+    /// Nothing is retransmitted; what arrives after a later SDU is discarded.
     Ordered,
     /// Nothing is retransmitted; SDUs are delivered as they arrive, each at most once.
     Unordered,

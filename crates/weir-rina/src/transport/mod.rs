@@ -13,7 +13,7 @@
 //!   Acknowledgements carry the ECN flag of the data that they acknowledge.
 //!
 //! Two things differ from the implementations that exist. Acknowledgements (ACK+FC) carry ranges of
-//! PDUs that arrived behind a gap, as pairs of 32-bit numbers behind their fields; a peer that
+//! PDUs that arrived after a gap, as pairs of 32-bit numbers after their fields; a peer that
 //! ignores them still works. The numbers of a run continue those of the run before (Delta-t starts
 //! one after idle time), so that a forged or repeated first PDU cannot reset a connection.
 //!
@@ -472,7 +472,7 @@ impl Connection {
     }
 }
 
-/// The ranges behind the fields of an acknowledgement.
+/// The ranges after the fields of an acknowledgement.
 fn ranges(payload: &[u8]) -> Result<Vec<(u32, u32)>, Refused> {
     let (pairs, rest) = payload.as_chunks::<8>();
     if !rest.is_empty() || pairs.len() > MAX_RANGES {

@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     numbering: Option<Numbering>,
     /// The next number in order; of unordered connections, one more than the largest.
     next: u64,
-    /// PDUs behind a gap, by number.
+    /// PDUs after a gap, by number.
     early: BTreeMap<u64, Vec<u8>>,
     /// Unordered: the last numbers below `next` that arrived, the least significant bit being that
     /// of `next - 1`.
@@ -195,7 +195,7 @@ impl Receiver {
 
     /// Takes the payload of a PDU that is in order.
     fn deliver(&mut self, payload: &[u8]) {
-        // A reliable connection gives out nothing behind a gap.
+        // A reliable connection gives out nothing after a gap.
         if self.has_lost && self.delivery == Delivery::Reliable {
             return;
         }
@@ -305,7 +305,7 @@ impl Receiver {
         })
     }
 
-    /// The ranges of numbers behind gaps, the lowest first.
+    /// The ranges of numbers after gaps, the lowest first.
     fn ranges(&self, numbering: Numbering) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for &number in self.early.keys() {

@@ -61,7 +61,7 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// How much later than the PDUs behind it a PDU may arrive before it counts as lost.
+    /// How much later than the PDUs after it a PDU may arrive before it counts as lost.
     pub fn reordering_window(&self) -> Duration {
         let smoothed = self.smoothed().unwrap_or(INITIAL_RTO);
         (smoothed * self.reordering / 4).max(Duration::from_micros(500))

@@ -1,6 +1,6 @@
 //! Digests and log messages of a vector, in the order in which its packets came.
 //!
-//! Packets that need room behind them leave their vector, and continue after all others have left
+//! Packets that need room after them leave their vector, and continue after all others have left
 //! it. Their messages still belong before those of later packets.
 
 use crate::switch::Switch;
@@ -43,7 +43,7 @@ impl Switch {
     }
 }
 
-/// Puts the messages behind earlier ones, sorted by their packets.
+/// Puts the messages after earlier ones, sorted by their packets.
 fn in_order<T>(messages: &mut Messages<T>, earlier: Messages<T>, of: &mut Vec<usize>) {
     let new = std::mem::replace(messages, earlier);
     // Those that were forgotten are the oldest.

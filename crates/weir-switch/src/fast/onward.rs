@@ -2,7 +2,7 @@
 //!
 //! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
 //! at ingress once more. They are processed in order of arrival, so that a recirculated packet is
-//! behind those it came with, as on a chip. [`Passage::of`] says from which received packet a sent
+//! after those it came with, as on a chip. [`Passage::of`] says from which received packet a sent
 //! one stems.
 
 pub(in crate::fast) mod running;

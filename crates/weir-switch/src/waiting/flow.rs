@@ -7,7 +7,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
 
-/// A number for a packet's flow: addresses, protocol and ports of IPv4 and IPv6, behind at most two
+/// A number for a packet's flow: addresses, protocol and ports of IPv4 and IPv6, after at most two
 /// VLAN tags; the Ethernet addresses and type of everything else. Fragments have no ports.
 pub(crate) fn flow_of(packet: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();

@@ -24,7 +24,7 @@ const MAX_PACKET: usize = 65_535;
 struct Call {
     bound: Option<Arc<BoundCall>>,
     words: Vec<u64>,
-    /// The packet, with room before and behind it.
+    /// The packet, with room before and after it.
     memory: Box<[u8]>,
     offset: u32,
     length: u32,
@@ -111,7 +111,7 @@ impl Job {
         &self.call.memory[start..start + self.call.length as usize]
     }
 
-    /// The packet to run, and its context. `None` before [`Job::take_packet`]: behind the packet
+    /// The packet to run, and its context. `None` before [`Job::take_packet`]: after the packet
     /// that it copies, and that the call leaves, there are [`TAILROOM`] bytes.
     pub(crate) fn frame(&mut self) -> Option<(Frame<'_>, &SavedContext)> {
         let call = &mut self.call;

@@ -101,7 +101,7 @@ impl Parser<'_> {
         begins_top_level(self.tok()) && !is_name
     }
 
-    /// Moves behind all brackets that were opened since token `start` and are open at the cursor.
+    /// Moves past all brackets that were opened since token `start` and are open at the cursor.
     fn leave_brackets(&mut self, start: usize) {
         let mut at = start;
         while at < self.pos {
@@ -112,7 +112,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves behind the bracket that closes the one at the cursor, or just behind that one.
+    /// Moves past the bracket that closes the one at the cursor, or just past that one.
     fn skip_brackets(&mut self) {
         match self.after_brackets(self.pos) {
             Some(after) => self.skip_to(after),

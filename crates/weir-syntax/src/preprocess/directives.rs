@@ -251,7 +251,7 @@ impl Preprocessor<'_> {
         line
     }
 
-    /// Warns of tokens behind a directive, which have no effect.
+    /// Warns of tokens after a directive, which have no effect.
     pub(super) fn warn_of_extra(&mut self, name: &str, extra: &[Token]) {
         let (Some(first), Some(last)) = (extra.first(), extra.last()) else {
             return;

@@ -80,7 +80,7 @@ impl Directory {
             let is_of_pages = _mm512_cmpeq_epi64_mask(_mm512_and_si512(numbers, chunk_bits), first_page_number);
             let is_record = _mm512_test_epi64_mask(numbers, record_bit);
             let is_of_pages = pages_mask & is_of_pages;
-            // Ordinary numbers may continue behind those of pages.
+            // Ordinary numbers may continue after those of pages.
             let known = known & !is_of_pages | is_of_pages & is_record;
             counted |= u64::from(known & group_mask(hits.slots, group)) << (LANES * group);
             records.set(group, record_bases.records(numbers));

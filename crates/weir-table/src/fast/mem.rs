@@ -147,7 +147,7 @@ impl Directory {
     /// Whether the records exceed the caches, so that prefetching them pays.
     pub(super) fn needs_prefetch(&self) -> bool {
         let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
-        // Records in pages are always far apart, and exist only behind that many others.
+        // Records in pages are always far apart, and exist only after that many others.
         let number = number.clamp(1 << FIRST_CHUNK_LOG2, pages::MIN_RECORDS_BEFORE as usize) as u32;
         let start = &self.bases[number.leading_zeros() as usize];
         !start.load(Ordering::Relaxed).is_null()
@@ -254,7 +254,7 @@ impl AllocatedNumbers {
     /// Whether the number is that of a record's memory.
     #[inline]
     pub(super) fn contains(&self, number: u32) -> bool {
-        // Ordinary numbers may continue behind those of pages.
+        // Ordinary numbers may continue after those of pages.
         match self.in_pages {
             Some(pages) if pages.contains(number) => pages.is_of_record(number),
             _ => self.ordinary.contains(&number),

@@ -1,7 +1,7 @@
 //! A seqlock: readers that read without atomicity across words detect that a writer ran
 //! concurrently.
 //!
-//! [`SeqLock::read_begin`] before the reads and [`SeqLock::validate`] behind them. There is only
+//! [`SeqLock::read_begin`] before the reads and [`SeqLock::validate`] after them. There is only
 //! one writer at a time, which the table's mutex ensures.
 
 use crate::sync::{AtomicU64, fence};

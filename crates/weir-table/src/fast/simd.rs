@@ -11,7 +11,7 @@
 //! - The code exists on x86-64 only, whose processors load each aligned word of a vector as a
 //!   whole.
 //! - A seqlock ([`SeqLock`](crate::fast::seqlock::SeqLock)) discards what was read beside a write.
-//!   Its fence stands behind the loads, and the compiler moves no load over it. Until then what was
+//!   Its fence stands after the loads, and the compiler moves no load over it. Until then what was
 //!   read chooses results and slots of a vector, never an address.
 //! - Where there is no seqlock, readers need single words only: the numbers in `roots` and the
 //!   starts of chunks have been valid since before they were stored, and result words do not change
@@ -194,7 +194,7 @@ pub(super) unsafe fn words_at(addresses: &[u64; LANES]) -> __m512i {
     concat_quarters([pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// The words `OFFSET` bytes behind eight addresses, and the words that follow them.
+/// The words `OFFSET` bytes after eight addresses, and the words that follow them.
 ///
 /// # Safety
 /// There are two words at each.

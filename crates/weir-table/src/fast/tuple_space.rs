@@ -27,7 +27,7 @@ const PREFETCH_MIN_BYTES: usize = 64 << 10;
 /// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
 
-/// Words of a record behind the key: the rank (two words), then one with the number of the next
+/// Words of a record after the key: the rank (two words), then one with the number of the next
 /// record in the chain and, in the upper half, the record's own number. Range bounds follow.
 pub(super) const RANK_AND_NEXT_WORDS: usize = 3;
 

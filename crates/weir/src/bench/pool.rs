@@ -1,4 +1,4 @@
-//! The packets in memory: each in a place of its own, with room before and behind.
+//! The packets in memory: each in a place of its own, with room before and after.
 
 use super::random::Random;
 use weir_switch::TAILROOM;
@@ -53,7 +53,7 @@ pub fn bytes_per_packet(size: usize) -> usize {
 }
 
 impl Pool {
-    /// Packets with at least `headroom` bytes before each and [`TAILROOM`] behind, in huge pages if
+    /// Packets with at least `headroom` bytes before each and [`TAILROOM`] after, in huge pages if
     /// the system has them. Each begins with a cache line.
     pub fn new(packets: &[Packet], headroom: usize) -> Self {
         let longest = packets.iter().map(|p| p.bytes.len()).max().unwrap_or(0);

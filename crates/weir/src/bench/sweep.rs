@@ -56,7 +56,7 @@ impl FromStr for Sweep {
     }
 }
 
-/// A number that is not 0, perhaps with `k` or `M` behind it.
+/// A number that is not 0, perhaps with `k` or `M` after it.
 fn number(text: &str) -> Option<usize> {
     let (digits, unit) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1000),

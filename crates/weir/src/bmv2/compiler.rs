@@ -196,7 +196,7 @@ fn source(name: Name, arguments: &Arguments, externs: &Registry) -> Source {
     }
 }
 
-/// The directory that p4c searches behind those of `-I`.
+/// The directory that p4c searches after those of `-I`.
 fn included_by_environment() -> Option<PathBuf> {
     let path = std::env::var_os("P4C_16_INCLUDE_PATH")?;
     (!path.is_empty()).then(|| PathBuf::from(path))

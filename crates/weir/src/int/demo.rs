@@ -29,7 +29,7 @@ use weir_switch::{PortRate, Switch, SwitchConfig};
 const SWITCHES: usize = 3;
 /// Port of a switch's host.
 const HOST: u32 = 1;
-/// Ports to the switches before and behind.
+/// Ports to the switches before and after.
 const LEFT: u32 = 2;
 const RIGHT: u32 = 3;
 /// Port of the collector.

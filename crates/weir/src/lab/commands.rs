@@ -298,7 +298,7 @@ fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// The first word, and what is behind it.
+/// The first word, and what is after it.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -311,7 +311,7 @@ fn with_addresses(topology: &Topology, text: &str) -> String {
     let mut out = String::new();
     for part in text.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();
-        // Behind a colon, as in `scp file h2:`, too.
+        // After a colon, as in `scp file h2:`, too.
         let name = word.split(|c| !is_name(c)).next().unwrap_or_default();
         let is_whole = word.len() == name.len() || word[name.len()..].starts_with(':');
         let host = topology.hosts.iter().find(|host| is_whole && host.name == name);

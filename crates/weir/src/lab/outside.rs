@@ -26,7 +26,7 @@ pub fn run(arguments: &Lab, messages: &Messages) -> Result<u8> {
     if words.is_empty() {
         bail!("the command line has no command");
     }
-    // Behind `lab`, before whatever may end the options.
+    // After `lab`, before whatever may end the options.
     words.splice(1..1, ["--inside".into(), own.text().into()]);
     let mut command = crate::children::weir()?;
     command.args(words);

@@ -95,7 +95,7 @@ pub fn is_part(sdu: &[u8], count: u64) -> bool {
 const MOST: u64 = 1 << 60;
 
 impl Received {
-    /// Counts an SDU; `next` is the number behind the largest so far.
+    /// Counts an SDU; `next` is the number after the largest so far.
     fn count(&mut self, sdu: &[u8], next: &mut u64, expected: &mut Vec<u8>) {
         // SDUs below 9 bytes have no number: those of a reliable flow are the next ones.
         let number = sdu

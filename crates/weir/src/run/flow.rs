@@ -1,7 +1,7 @@
 //! Which worker a packet is for: whatever belongs to one flow goes to the same one, so that it
 //! stays in order.
 
-/// VLAN tags that are looked behind.
+/// VLAN tags that are skipped.
 const TAGS: usize = 2;
 
 /// A number that is the same for all packets of a flow: of its addresses, protocol and ports where

@@ -3,7 +3,7 @@
 //! A packet is recorded when it is processed, so that its record can say why it was dropped. Where
 //! packets leave the switch at once, the counters of drops before and after a packet give the
 //! reason. Where they may wait in queues, and where no code is compiled, a [`Watcher`] follows each
-//! from where it came in: one that is dropped behind a queue is recorded a second time, with the
+//! from where it came in: one that is dropped after a queue is recorded a second time, with the
 //! reason. A drop of a packet that waited for an extern is counted, and not recorded.
 
 use crate::cli::Run;
@@ -197,7 +197,7 @@ impl Recording {
         self.record_late_drops(&others, program);
     }
 
-    /// Records packets that were dropped behind a queue.
+    /// Records packets that were dropped after a queue.
     pub fn left_queues(&mut self, program: &Program) {
         if !self.watcher.dropped.is_empty() {
             let dropped = std::mem::take(&mut self.watcher.dropped);

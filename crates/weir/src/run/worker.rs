@@ -137,7 +137,7 @@ impl Worker {
     }
 
     /// Executes pending orders: up to a vector of packets of the control plane, as from a device,
-    /// and one other order. Packets of devices do not wait for more, and orders behind many packets
+    /// and one other order. Packets of devices do not wait for more, and orders after many packets
     /// do not wait for long. False if the worker is to stop.
     fn obey(&mut self) -> bool {
         for _ in 0..VECTOR {

@@ -343,7 +343,7 @@ fn coalesced_reports_have_packets_with_int() {
         "_ws.col.Source",
     ];
     let values = tshark.values(&frame, &inner);
-    // The dissector of Ethernet puts what it carries behind everything else.
+    // The dissector of Ethernet puts what it carries after everything else.
     assert_eq!(values[0], "2,1,2,1,2,1,4");
     assert_eq!(values[1], "2001:db8::1");
     assert_eq!(values[2], "10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1");

@@ -463,7 +463,7 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_port.iter().flatten().map(|v| (*v, Input::Port)));
         let times = [fields.ingress_timestamp, fields.egress_timestamp];
         inputs.extend(times.into_iter().flatten().map(|v| (v, Input::NowUs)));
-        // No extern of PSA touches metadata behind its arguments.
+        // No extern of PSA touches metadata besides its arguments.
         let is_pure = |_: &Call, _| true;
         let finished = self
             .builder

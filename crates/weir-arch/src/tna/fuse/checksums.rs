@@ -109,7 +109,7 @@ impl Builder<'_> {
     }
 
     /// Appends a `subtract_all_and_deposit`. `None`: it is another call. `Some(None)`: it is not
-    /// behind the intrinsic prefix, where it has no compiled form.
+    /// after the intrinsic prefix, where it has no compiled form.
     pub(super) fn deposit(&mut self, call: &Call, is_in_packet: bool, loc: Loc) -> Option<Option<()>> {
         let id = self.deposited_checksum(call, loc)?;
         if !is_in_packet {
@@ -131,7 +131,7 @@ impl Builder<'_> {
         }))
     }
 
-    /// Appends a parser instruction behind the intrinsic prefix. Bits that it consumes are
+    /// Appends a parser instruction after the intrinsic prefix. Bits that it consumes are
     /// subtracted from residual checksums. If they are unknown, packets with a residual checksum
     /// are punted. `None`: the bits cannot be summed.
     pub(super) fn packet_instruction(&mut self, kind: &InstKind, loc: Loc) -> Option<()> {

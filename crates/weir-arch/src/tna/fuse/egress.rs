@@ -1,4 +1,4 @@
-//! Egress behind ingress in one body, for a packet to one port.
+//! Egress after ingress in one body, for a packet to one port.
 //!
 //! The egress parser runs at compile time over the headers that the ingress deparser emits
 //! ([`crate::reparse`]), so that the packet is neither deparsed nor parsed in between. Its control
@@ -195,7 +195,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Ends the pipeline behind the egress deparser.
+    /// Ends the pipeline after the egress deparser.
     pub(super) fn append_transmit(&mut self) {
         if let Some(delay) = self.egress.update_delay {
             let is_stamped = self.test(BinaryOp::Ne, delay, 0);

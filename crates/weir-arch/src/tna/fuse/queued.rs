@@ -1,7 +1,7 @@
 //! The egress pipeline: egress of packets that ingress has deparsed and the traffic manager has
 //! dequeued.
 //!
-//! Unlike egress behind ingress in one body (`egress`), it has the packet's bytes and length, so
+//! Unlike egress after ingress in one body (`egress`), it has the packet's bytes and length, so
 //! that it supports whatever ingress supports. Packets whose control has set a mirror type are
 //! punted, as at the end of ingress.
 

@@ -403,7 +403,7 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_port.map(|v| (v, Input::Port)));
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
-        // No extern touches shared metadata behind its arguments, and compilers of the
+        // No extern touches shared metadata besides its arguments, and compilers of the
         // pipeline go by `CallKind`: known values of metadata stay known across calls. Calls that
         // keep variables still name them.
         let is_pure = |call: &Call, loc| {

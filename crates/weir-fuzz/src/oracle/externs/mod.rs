@@ -74,7 +74,7 @@ impl Call<'_> {
         }
     }
 
-    /// The data of a parameter as bytes: bits one after another, with zeros behind them.
+    /// The data of a parameter as bytes: bits one after another, with zeros after them.
     pub fn data(&self, at: usize) -> Eval<Vec<u8>> {
         let mut bits = Vec::new();
         flatten(&self.value(at)?, &mut bits)?;

@@ -1,4 +1,4 @@
-//! Telemetry report 2.0: a group header, and individual reports coalesced behind it.
+//! Telemetry report 2.0: a group header, and individual reports coalesced after it.
 
 use super::Flags;
 use crate::bits::Uint;
@@ -97,7 +97,7 @@ pub struct IndividualHeader {
     pub report_type: Result<ReportType, u8>,
     /// InType; the value on the wire if it is none of the known ones.
     pub inner_type: Result<InnerType, u8>,
-    /// Words of 4 bytes behind this header, or [`TO_END`].
+    /// Words of 4 bytes after this header, or [`TO_END`].
     pub report_length: u8,
     /// Words of 4 bytes of the optional metadata.
     pub metadata_length: u8,
@@ -259,7 +259,7 @@ pub enum TlvType {
 /// A TLV of a report's inner contents: 4 bytes and data (telemetry report 2.0, section "Individual
 /// Report Inner Contents for InType 1").
 ///
-/// Type 4 | reserved 4 | length 8 (words of 4 bytes behind this word) | data template 16.
+/// Type 4 | reserved 4 | length 8 (words of 4 bytes after this word) | data template 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tlv<'a> {
     /// The type; the value on the wire if it is none of the known ones.

@@ -34,7 +34,7 @@ pub enum XdpMode {
     ZeroCopy,
     /// The driver runs the program and the kernel copies.
     Native,
-    /// The kernel runs the program behind the driver and copies. Works with every interface.
+    /// The kernel runs the program after the driver and copies. Works with every interface.
     Generic,
 }
 

@@ -18,7 +18,7 @@ const ATTACH_XDP: u32 = 37;
 pub(super) enum Attach {
     /// Within the driver.
     Native,
-    /// Behind the driver, on packets as the kernel keeps them.
+    /// After the driver, on packets as the kernel keeps them.
     Generic,
 }
 

@@ -307,7 +307,7 @@ impl Queue {
             match answer.map_err(|e| (e.raw_os_error(), e)) {
                 Ok(()) if self.zero_copy || !moved => break,
                 Ok(()) => {}
-                // Its limit per call, or a queue behind it that is full.
+                // Its limit per call, or a queue after it that is full.
                 Err((Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM), _)) if moved => {}
                 Err((Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM), _)) => break,
                 Err((Some(libc::EINTR), _)) => {}

@@ -1,5 +1,5 @@
 //! An assembler for the subset of x86-64 and AVX-512 that [`super::emit`] uses: instructions as
-//! bytes, labels, and constants behind the code.
+//! bytes, labels, and constants after the code.
 //!
 //! Encodings are those of the Intel manual, volume 2: EVEX (2.7) for vectors, VEX (2.3) for mask
 //! registers. It checks no features of the processor, and chooses no instructions: each method
@@ -44,7 +44,7 @@ pub(super) enum Mem {
     Pool(Constant),
 }
 
-/// A constant in the pool behind the code, by its offset in the pool.
+/// A constant in the pool after the code, by its offset in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Constant(usize);
 
@@ -127,7 +127,7 @@ pub(super) struct Assembler {
     labels: Vec<Option<usize>>,
     /// Offsets of displacements that depend on a label.
     jump_fixups: Vec<(usize, Label)>,
-    /// Constants, to be placed behind the code.
+    /// Constants, to be placed after the code.
     pool: Vec<u8>,
     /// Constants in the pool, by their bytes.
     pool_constants: HashMap<Vec<u8>, Constant>,
@@ -406,7 +406,7 @@ impl Assembler {
         self.code.extend(fields.immediate);
     }
 
-    /// "ModRM", and the bytes of the instruction behind it up to the immediate.
+    /// "ModRM", and the bytes of the instruction after it up to the immediate.
     fn last_operand(&mut self, reg: u8, last: Operand, disp8_scale: i32, has_immediate: bool) {
         match last {
             Operand::Register(Zmm(register)) => self.code.push(0xc0 | (reg & 7) << 3 | register & 7),

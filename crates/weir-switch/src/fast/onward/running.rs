@@ -488,7 +488,7 @@ impl Switch {
                     self.recirculate(known.ports[slot], frame.bytes(), passage);
                 }
                 FusedExit::Drop(reason) => self.stats.dropped(reason, None),
-                // Egress is behind the traffic manager.
+                // Egress is after the traffic manager.
                 FusedExit::Queue => {}
                 FusedExit::Punt { .. } => self.drive_egress(stage, slot, frame.bytes(), number, known, passage),
             }

@@ -17,7 +17,7 @@ const WORDS: usize = 8;
 ///
 /// # Safety
 /// It is as long as a cache line and aligned like one. It begins with `SLOT_COUNT` slots, at most
-/// [`WORDS`], behind which are the stamps, if it has them, and all of it are atomics.
+/// [`WORDS`], after which are the stamps, if it has them, and all of it are atomics.
 pub(in crate::fast) unsafe trait Bucket: Zeroable + Debug {
     /// Number of slots.
     const SLOT_COUNT: usize;
@@ -291,7 +291,7 @@ mod tests {
 
     fn check<S: Search>() {
         let significant = !0b1110;
-        // The words behind the slots must not match, even if they look like keys.
+        // The words after the slots must not match, even if they look like keys.
         let stamped = WithStamps {
             slots: Default::default(),
             stamps: [0x81, 0, 0x81, 0, 0x81, 0].map(AtomicU32::new),

@@ -143,7 +143,7 @@ fn numbers(texts: &[&str], what: &str) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Ports and link aggregation groups behind the first argument.
+/// Ports and link aggregation groups after the first argument.
 fn members(call: &Call<'_>) -> Result<(Vec<u32>, Vec<u32>)> {
     let rest = &call.arguments[1..];
     let bar = rest.iter().position(|a| *a == "|");

@@ -243,7 +243,7 @@ fn count(call: &mut Call<'_>) -> Result<String> {
     Ok(format!("{}\n", call.switch.table_state(table)?.table.len()))
 }
 
-/// Keys, what stands behind `=>`, and the priority, of arguments from `first` on.
+/// Keys, what stands after `=>`, and the priority, of arguments from `first` on.
 pub(super) struct Parts<'a> {
     pub matches: Vec<KeyMatch>,
     pub rest: Vec<&'a str>,

@@ -125,7 +125,7 @@ mod sending {
         }
     }
 
-    /// A time as ClickHouse reads it: seconds with nine digits behind the point.
+    /// A time as ClickHouse reads it: seconds with nine digits after the point.
     fn time(nanoseconds: u64) -> String {
         format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
     }

@@ -321,7 +321,7 @@ fn receive(
     }
 }
 
-/// Delays and counts of the packets behind the warm-up.
+/// Delays and counts of the packets after the warm-up.
 fn evaluate(case: Case, conduct: &Conduct, sent: &Sent, received: &Received, dropped_by_sink: u64) -> Measured {
     let counts = |number: u64| number >= conduct.warm_up;
     let of = |numbers: &[u64]| numbers.iter().filter(|number| counts(**number)).count() as u64;

@@ -116,7 +116,7 @@ pub fn control(grid: TableGrid, work: Work, size: u32) -> Generated {
     mixed(&[grid], work, size)
 }
 
-/// A program with tables whose keys stand in one header behind Ethernet, and some work.
+/// A program with tables whose keys stand in one header after Ethernet, and some work.
 pub fn mixed(grids: &[TableGrid], work: Work, size: u32) -> Generated {
     let (mut fields, mut objects, mut apply, mut fills) = (String::new(), String::new(), String::new(), Vec::new());
     let mut bits = 0;
