@@ -67,9 +67,9 @@ impl Entries {
     /// Restores an entry that was removed since the last [`Entries::reuse`].
     pub(crate) fn put_back(&mut self, entry: Entry) {
         // The search starts at the end: entries are restored in the reverse order of removal.
-        if let Some(at) = self.free.iter().rposition(|h| *h == entry.handle) {
-            self.free.remove(at);
-            self.reusable -= usize::from(at < self.reusable);
+        if let Some(index) = self.free.iter().rposition(|h| *h == entry.handle) {
+            self.free.remove(index);
+            self.reusable -= usize::from(index < self.reusable);
         }
         self.put(entry);
     }

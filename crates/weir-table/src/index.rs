@@ -148,17 +148,17 @@ impl Lpm {
         let whole = *keys.get(self.position)?;
         for (Reverse(length), map) in &self.by_length {
             let prefix = whole.and(&Bits::prefix_mask(whole.width(), *length));
-            let at = |i: usize| if i == self.position { &prefix } else { keys[i] };
+            let key_of = |i: usize| if i == self.position { &prefix } else { keys[i] };
             let is_it = |handle| {
                 let same = |(i, m): (usize, &KeyMatch)| match m {
-                    KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } => value == at(i),
+                    KeyMatch::Exact(value) | KeyMatch::Lpm { value, .. } => value == key_of(i),
                     _ => false,
                 };
                 entries
                     .get(handle)
                     .is_some_and(|e| e.matches.iter().enumerate().all(same))
             };
-            if let Some(handle) = map.find(hash_values((0..keys.len()).map(at)), is_it) {
+            if let Some(handle) = map.find(hash_values((0..keys.len()).map(key_of)), is_it) {
                 return Some(handle);
             }
         }
@@ -266,8 +266,8 @@ impl TupleSpace {
         let best = group.best();
         group.ranks.insert(rank, entry.handle);
         let bucket = group.buckets.entry(group_key(&entry.matches)).or_default();
-        let at = bucket.partition_point(|(r, _)| *r > rank);
-        bucket.insert(at, (rank, entry.handle));
+        let position = bucket.partition_point(|(r, _)| *r > rank);
+        bucket.insert(position, (rank, entry.handle));
         self.reorder(index, best);
     }
 

@@ -55,8 +55,8 @@ pub fn prefetch<T>(value: &T) {
 /// Prefetches all cache lines of a range of bytes, at any address.
 #[inline(always)]
 pub fn prefetch_bytes(start: *const u8, bytes: usize) {
-    for at in (0..bytes).step_by(64) {
-        crate::fast::prefetch(start.wrapping_add(at));
+    for offset in (0..bytes).step_by(64) {
+        crate::fast::prefetch(start.wrapping_add(offset));
     }
 }
 

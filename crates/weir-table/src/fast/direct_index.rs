@@ -126,7 +126,10 @@ impl DirectIndex {
         let key = *self.key_by_handle.as_ref()?.get(&handle)?;
         let record = NonNull::new(self.records[key].load(Ordering::Relaxed))?;
         // SAFETY: records in the array are of this arena and have its layout.
-        arena.layout().stamp_word.map(|at| unsafe { load_word(record, at) })
+        arena
+            .layout()
+            .stamp_word
+            .map(|stamp_word| unsafe { load_word(record, stamp_word) })
     }
 
     pub(super) fn view(&self, arena: &Arena) -> DirectIndexView {
@@ -160,7 +163,7 @@ impl DirectIndex {
         // SAFETY: records in the array are of this arena and have its layout.
         let old_stamp = old
             .zip(layout.stamp_word)
-            .map_or(0, |(old, at)| unsafe { load_word(old.record, at) });
+            .map_or(0, |(old, stamp_word)| unsafe { load_word(old.record, stamp_word) });
         let Some(rec) = arena.record(result, &[], stamp.max(old_stamp)) else {
             return;
         };

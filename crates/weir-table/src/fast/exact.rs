@@ -35,9 +35,9 @@ pub(super) struct ExactView {
 /// # Safety
 /// The record is alive and has that word.
 #[inline(always)]
-pub(super) unsafe fn load_word(record: NonNull<AtomicU64>, at: usize) -> u64 {
+pub(super) unsafe fn load_word(record: NonNull<AtomicU64>, word_index: usize) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { record.add(at).as_ref() }.load(Ordering::Relaxed)
+    unsafe { record.add(word_index).as_ref() }.load(Ordering::Relaxed)
 }
 
 impl ExactView {
@@ -165,10 +165,10 @@ impl Exact {
     /// The hash of a key, and its record if it is there.
     fn find(&self, arena: &Arena, key: &[u64]) -> (u64, Option<NonNull<AtomicU64>>) {
         let hash = self.seed.hash_words(key.len(), |w| key[w]);
-        let at = arena.layout().key_offset;
+        let offset = arena.layout().key_offset;
         let found = self.buckets.find(hash, |record| {
             // SAFETY: records in the buckets are of this arena and have its layout.
-            (0..key.len()).all(|w| unsafe { load_word(record, at + w) } == key[w])
+            (0..key.len()).all(|w| unsafe { load_word(record, offset + w) } == key[w])
         });
         (hash, found)
     }
@@ -181,7 +181,7 @@ impl Exact {
         // SAFETY: records in the buckets are of this arena and have its layout.
         let old_stamp = old
             .zip(layout.stamp_word)
-            .map_or(0, |(r, at)| unsafe { load_word(r, at) });
+            .map_or(0, |(r, stamp_word)| unsafe { load_word(r, stamp_word) });
         let Some(rec) = arena.record(result, &rule.value, stamp.max(old_stamp)) else {
             return false;
         };

@@ -45,12 +45,12 @@ impl Seed {
         mixed ^ mixed >> 29
     }
 
-    /// The share of word `at` in the hash of several words. The shares are added with wrap-around,
-    /// and [`Seed::finish_sum`] makes the hash of the sum. So the hashes of several keys can be
-    /// computed side by side.
+    /// The share of word `word_index` in the hash of several words. The shares are added with
+    /// wrap-around, and [`Seed::finish_sum`] makes the hash of the sum. So the hashes of several
+    /// keys can be computed side by side.
     #[inline(always)]
-    pub(super) fn term(self, at: usize, word: u64) -> u64 {
-        let rotation = 17 * at as u32;
+    pub(super) fn term(self, word_index: usize, word: u64) -> u64 {
+        let rotation = 17 * word_index as u32;
         let (start, factor) = (self.start.rotate_left(rotation), self.factor.rotate_left(rotation) | 1);
         (word ^ start).wrapping_mul(factor)
     }

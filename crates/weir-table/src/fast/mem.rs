@@ -396,52 +396,53 @@ impl Arena {
     }
 
     /// Writes a word of a record that is not published, or a word that may change.
-    pub(super) fn set(&self, rec: Record, at: usize, value: u64) {
-        self.word(rec, at).store(value, Ordering::Relaxed);
+    pub(super) fn set(&self, rec: Record, word_index: usize, value: u64) {
+        self.word(rec, word_index).store(value, Ordering::Relaxed);
     }
 
     /// A word of a record of this arena.
-    pub(super) fn word(&self, rec: Record, at: usize) -> &AtomicU64 {
-        assert!(at < self.layout.words);
-        // SAFETY: records of this arena live as long as it does and have more than `at` words.
-        unsafe { rec.words.add(at).as_ref() }
+    pub(super) fn word(&self, rec: Record, word_index: usize) -> &AtomicU64 {
+        assert!(word_index < self.layout.words);
+        // SAFETY: records of this arena live as long as it does and have more than `word_index`
+        // words.
+        unsafe { rec.words.add(word_index).as_ref() }
     }
 
     /// The time of the last hit of a record; 0 without stamps.
     pub(super) fn stamp(&self, rec: Record) -> u64 {
         self.layout
             .stamp_word
-            .map_or(0, |at| self.word(rec, at).load(Ordering::Relaxed))
+            .map_or(0, |stamp_word| self.word(rec, stamp_word).load(Ordering::Relaxed))
     }
 
     /// Counts hits in records, in tables with counts. Numbers that are not
     /// [allocated](AllocatedNumbers) are skipped.
     #[inline]
     pub(super) fn count(&self, hits: Hits<'_>) {
-        if let Some(at) = self.layout.counts {
+        if let Some(count_word) = self.layout.counts {
             // SAFETY: these are numbers of records, and all records have two words there.
-            unsafe { self.directory.count(&self.allocated(), at, hits) };
+            unsafe { self.directory.count(&self.allocated(), count_word, hits) };
         }
     }
 
     /// The hits that a record has counted.
     pub(super) fn counted(&self, number: u32) -> HitCount {
-        let Some(at) = self.layout.counts else {
+        let Some(count_word) = self.layout.counts else {
             return HitCount::default();
         };
-        let word = |at| self.word(self.get(number), at).load(Ordering::Relaxed);
+        let word = |word_index| self.word(self.get(number), word_index).load(Ordering::Relaxed);
         HitCount {
-            packets: word(at),
-            bytes: word(at + 1),
+            packets: word(count_word),
+            bytes: word(count_word + 1),
         }
     }
 
     /// Sets the hits that a record has counted, in tables with counts.
     pub(super) fn set_counted(&self, number: u32, count: HitCount) {
-        if let Some(at) = self.layout.counts {
+        if let Some(count_word) = self.layout.counts {
             let rec = self.get(number);
-            self.set(rec, at, count.packets);
-            self.set(rec, at + 1, count.bytes);
+            self.set(rec, count_word, count.packets);
+            self.set(rec, count_word + 1, count.bytes);
         }
     }
 

@@ -88,8 +88,8 @@ impl PageNumbers {
 
     /// The index of the record with this number.
     pub(super) fn record_index(self, number: u32) -> u32 {
-        let (at, half) = (number - self.first, self.stripe / 2);
-        at / self.stripe * half + at % half
+        let (index, half) = (number - self.first, self.stripe / 2);
+        index / self.stripe * half + index % half
     }
 }
 

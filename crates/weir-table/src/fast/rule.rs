@@ -117,7 +117,7 @@ fn field(slot: &FieldSlot, kind: MatchKind, m: &KeyMatch, rule: &mut Rule) -> bo
 /// Whether the range keys lie within the bounds. `key` and `bound` give words by number.
 #[inline]
 pub(super) fn in_bounds(ranges: &[FieldSlot], key: impl Fn(usize) -> u64, bound: impl Fn(usize) -> u64) -> bool {
-    let mut at = 0;
+    let mut bound_index = 0;
     for slot in ranges {
         let words = slot.words();
         let first = usize::from(slot.word);
@@ -125,17 +125,18 @@ pub(super) fn in_bounds(ranges: &[FieldSlot], key: impl Fn(usize) -> u64, bound:
             0 => true,
             1 => {
                 let value = key(first) >> slot.shift & (u64::MAX >> (64 - slot.width));
-                bound(at) <= value && value <= bound(at + 1)
+                bound(bound_index) <= value && value <= bound(bound_index + 1)
             }
             _ => {
                 let value = |i: usize| key(first + i);
-                !less(words, value, |i| bound(at + i)) && !less(words, |i| bound(at + words + i), value)
+                !less(words, value, |i| bound(bound_index + i))
+                    && !less(words, |i| bound(bound_index + words + i), value)
             }
         };
         if !inside {
             return false;
         }
-        at += 2 * words;
+        bound_index += 2 * words;
     }
     true
 }

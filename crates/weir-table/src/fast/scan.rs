@@ -110,25 +110,25 @@ impl Scan {
 
     /// Inserts a rule with its record, or replaces those of the same entry.
     pub(super) fn insert_rule(&mut self, arena: &mut Arena, rule: &Rule, rec: Record) {
-        if let Some(at) = self.position(rule.handle) {
-            arena.retire(self.rules.remove(at).2);
+        if let Some(index) = self.position(rule.handle) {
+            arena.retire(self.rules.remove(index).2);
         }
-        let at = self.rules.partition_point(|(rank, ..)| *rank > rule.rank);
-        self.rules.insert(at, (rule.rank, rule.clone(), rec));
+        let index = self.rules.partition_point(|(rank, ..)| *rank > rule.rank);
+        self.rules.insert(index, (rule.rank, rule.clone(), rec));
     }
 
     /// Removes a rule. True: readers need a new view.
     pub(super) fn remove_rule(&mut self, arena: &mut Arena, rule: &Rule) -> bool {
-        let Some(at) = self.position(rule.handle) else {
+        let Some(index) = self.position(rule.handle) else {
             return false;
         };
-        arena.retire(self.rules.remove(at).2);
+        arena.retire(self.rules.remove(index).2);
         true
     }
 
     /// The record of an entry.
     pub(super) fn find(&self, handle: u32) -> Option<Record> {
-        self.position(handle).map(|at| self.rules[at].2)
+        self.position(handle).map(|index| self.rules[index].2)
     }
 
     pub(super) fn view(&self, arena: &Arena) -> ScanView {

@@ -293,15 +293,16 @@ unsafe fn write_result_words<const WORDS: usize, const ALL: bool>(vector: &Vecto
         }
         let addresses = results.group(group);
         for word in (0..words).step_by(2) {
-            let at: [u64; LANES] = std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
+            let word_addresses: [u64; LANES] =
+                std::array::from_fn(|i| addresses[i] + (word * size_of::<AtomicU64>()) as u64);
             // SAFETY: the caller's promise.
             unsafe {
                 if word + 1 < words {
-                    let [first, second] = pairs_at::<0>(&at);
+                    let [first, second] = pairs_at::<0>(&word_addresses);
                     vector.store_results(word, group, active, first);
                     vector.store_results(word + 1, group, active, second);
                 } else {
-                    vector.store_results(word, group, active, words_at(&at));
+                    vector.store_results(word, group, active, words_at(&word_addresses));
                 }
             }
         }

@@ -223,12 +223,12 @@ pub(super) struct TupleSpace {
 /// A record for a rule, in this structure's layout.
 pub(super) fn record(arena: &mut Arena, rule: &Rule, result: &[u64], stamp: u64) -> Option<Record> {
     let rec = arena.record(result, &rule.value, stamp)?;
-    let at = arena.layout().extra_offset;
-    arena.set(rec, at, rule.rank.0);
-    arena.set(rec, at + 1, rule.rank.1);
-    arena.set(rec, at + 2, u64::from(rec.number) << 32);
+    let offset = arena.layout().extra_offset;
+    arena.set(rec, offset, rule.rank.0);
+    arena.set(rec, offset + 1, rule.rank.1);
+    arena.set(rec, offset + 2, u64::from(rec.number) << 32);
     for (i, bound) in rule.bounds.iter().enumerate() {
-        arena.set(rec, at + RANK_AND_NEXT_WORDS + i, *bound);
+        arena.set(rec, offset + RANK_AND_NEXT_WORDS + i, *bound);
     }
     Some(rec)
 }
@@ -249,10 +249,10 @@ fn set_next(arena: &Arena, rec: Record, next: Option<Record>) {
 
 /// The rank of a record's rule.
 fn rank(arena: &Arena, rec: Record) -> RankWords {
-    let at = arena.layout().extra_offset;
+    let offset = arena.layout().extra_offset;
     (
-        arena.word(rec, at).load(Ordering::Relaxed),
-        arena.word(rec, at + 1).load(Ordering::Relaxed),
+        arena.word(rec, offset).load(Ordering::Relaxed),
+        arena.word(rec, offset + 1).load(Ordering::Relaxed),
     )
 }
 
@@ -310,12 +310,12 @@ impl TupleSpace {
     /// The record of an entry.
     pub(super) fn find(&self, arena: &Arena, rule: &Rule) -> Option<Record> {
         let tuple = self.tuples.get(rule.mask.as_slice())?;
-        let mut at = self.chain(arena, tuple, rule);
-        while let Some(rec) = at {
+        let mut candidate = self.chain(arena, tuple, rule);
+        while let Some(rec) = candidate {
             if handle(arena, rec) == rule.handle {
                 return Some(rec);
             }
-            at = next(arena, rec);
+            candidate = next(arena, rec);
         }
         None
     }
@@ -351,13 +351,13 @@ impl TupleSpace {
 
     /// The record before another in its chain.
     fn before(&self, arena: &Arena, tuple: &Tuple, rule: &Rule, rec: Record) -> Option<Record> {
-        let mut at = self.chain(arena, tuple, rule).filter(|first| *first != rec);
-        while let Some(here) = at {
+        let mut candidate = self.chain(arena, tuple, rule).filter(|first| *first != rec);
+        while let Some(here) = candidate {
             let after = next(arena, here);
             if after == Some(rec) {
                 return Some(here);
             }
-            at = after;
+            candidate = after;
         }
         None
     }

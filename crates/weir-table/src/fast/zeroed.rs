@@ -68,9 +68,9 @@ impl<T: Zeroable> Zeroed<T> {
             handle_alloc_error(layout)
         };
         #[cfg(loom)]
-        for at in 0..length {
+        for index in 0..length {
             // SAFETY: there is room for `length` elements, and the memory has no other owner yet.
-            unsafe { start.add(at).write(T::zero()) };
+            unsafe { start.add(index).write(T::zero()) };
         }
         Zeroed {
             start,

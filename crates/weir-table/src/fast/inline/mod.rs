@@ -117,9 +117,9 @@ impl<B: Bucket> Array<B> {
     fn stamp(&self, bucket: usize, slot: usize) -> Option<&AtomicU64> {
         match &self.stamps {
             Some(stamps) => {
-                let at = (bucket & self.mask) * B::SLOTS + (slot & (B::SLOTS - 1));
+                let index = (bucket & self.mask) * B::SLOTS + (slot & (B::SLOTS - 1));
                 // SAFETY: there are as many stamps as slots.
-                Some(unsafe { stamps.get_unchecked(at) })
+                Some(unsafe { stamps.get_unchecked(index) })
             }
             None => self.bucket(bucket).stamp(slot),
         }

@@ -180,12 +180,12 @@ impl Search for Avx2 {
             _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_load_si256, _mm256_movemask_pd,
             _mm256_set1_epi64x,
         };
-        let half = |at: usize| {
+        let half = |first_word: usize| {
             // SAFETY: the type is only named in code that runs where the processor has AVX2, and
             // the load is that of one half of a bucket, which is aligned. Aligned words are never
             // read half, and the caller validates the seqlock before it uses what was read.
             unsafe {
-                let slots = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
+                let slots = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(first_word).cast());
                 let slots = _mm256_and_si256(slots, _mm256_set1_epi64x(significant as i64));
                 let equal = _mm256_cmpeq_epi64(slots, _mm256_set1_epi64x(needle as i64));
                 _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
@@ -200,12 +200,12 @@ impl Search for Avx2 {
         use std::arch::x86_64::{
             _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_load_si256, _mm256_movemask_ps, _mm256_set1_epi32,
         };
-        let half = |at: usize| {
+        let half = |first_word: usize| {
             // SAFETY: the processor has AVX2, as only code for it names the type, and the load is
             // that of one half of a bucket, which is aligned; for concurrent stores see
             // `fast::simd`.
             unsafe {
-                let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(at).cast());
+                let words = _mm256_load_si256((&raw const *bucket).cast::<u64>().add(first_word).cast());
                 let equal = _mm256_cmpeq_epi32(words, _mm256_set1_epi32(stamp as i32));
                 _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
             }
@@ -220,15 +220,15 @@ impl Search for Avx2 {
             _mm256_set1_epi64x,
         };
         let mut equal = 0;
-        for at in (0..VECTOR_SLOTS).step_by(4) {
+        for first_word in (0..VECTOR_SLOTS).step_by(4) {
             // SAFETY: the processor has AVX2, see `find`, and the loads are those of four words.
             let part = unsafe {
-                let words = _mm256_loadu_si256(words.as_ptr().add(at).cast());
-                let needles = _mm256_loadu_si256(needles.as_ptr().add(at).cast());
+                let words = _mm256_loadu_si256(words.as_ptr().add(first_word).cast());
+                let needles = _mm256_loadu_si256(needles.as_ptr().add(first_word).cast());
                 let words = _mm256_and_si256(words, _mm256_set1_epi64x(significant as i64));
                 _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(words, needles)))
             };
-            equal |= u64::from(part as u32) << at;
+            equal |= u64::from(part as u32) << first_word;
         }
         equal
     }

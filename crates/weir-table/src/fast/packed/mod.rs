@@ -374,9 +374,9 @@ impl<B: Bucket> Array<B> {
             }
         } else {
             each_bit(active, |slot, _| {
-                let at = slot & (VECTOR_SLOTS - 1);
+                let index = slot & (VECTOR_SLOTS - 1);
                 // SAFETY: only active slots, and word 0 always exists.
-                unsafe { vector.set_result(0, slot, result(slots[at], needles[at])) };
+                unsafe { vector.set_result(0, slot, result(slots[index], needles[index])) };
             });
         }
         // SAFETY: `find_optimistic` set active slots.

@@ -119,11 +119,11 @@ impl<B: Bucket> Packed<B> {
     /// Records the key of a handle, with `idle_timeout`.
     fn set_handle(&mut self, handle: u32, key: u64) {
         if let Some(keys) = &mut self.keys {
-            let at = handle as usize;
-            if keys.len() <= at {
-                keys.resize(at + 1, 0);
+            let index = handle as usize;
+            if keys.len() <= index {
+                keys.resize(index + 1, 0);
             }
-            keys[at] = key;
+            keys[index] = key;
         }
     }
 
