@@ -140,13 +140,13 @@ pub(crate) fn field_of(program: &Program, var: VarId) -> Option<(HeaderId, usize
 /// The bit within its header where each field begins.
 pub(crate) fn field_offsets(program: &Program, header: HeaderId) -> Vec<u32> {
     let ty = &program.header_types[program.headers[header].ty];
-    let mut at = 0;
+    let mut offset = 0;
     ty.fields
         .iter()
         .map(|f| {
-            let begin = at;
+            let begin = offset;
             if let Type::Bits(w) = f.ty {
-                at += w;
+                offset += w;
             }
             begin
         })

@@ -334,14 +334,14 @@ impl Layout {
         }
         // Narrow variables share a row if no point saves both.
         let words = self.points.len().div_ceil(64);
-        let mut at: BTreeMap<VarId, Vec<u64>> = BTreeMap::new();
+        let mut points_of_var: BTreeMap<VarId, Vec<u64>> = BTreeMap::new();
         for (i, point) in self.points.iter().enumerate() {
             for &v in &point.saved {
-                at.entry(v).or_insert_with(|| vec![0; words])[i / 64] |= 1 << (i % 64);
+                points_of_var.entry(v).or_insert_with(|| vec![0; words])[i / 64] |= 1 << (i % 64);
             }
         }
         let mut in_use: Vec<Vec<u64>> = Vec::new();
-        for (v, points) in at {
+        for (v, points) in points_of_var {
             if self.rows[v.index()].is_some() {
                 continue;
             }

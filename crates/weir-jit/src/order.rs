@@ -102,8 +102,8 @@ fn is_revisited(analysis: &Analysis<'_>, layout: &Layout) -> Vec<bool> {
     let mut found = vec![false; layout.points.len()];
     for start in 0..layout.points.len() {
         let (mut seen, mut work) = (vec![false; layout.points.len()], vec![start]);
-        while let Some(at) = work.pop() {
-            let lookups = layout.regions[at].iter().filter(|b| {
+        while let Some(point) = work.pop() {
+            let lookups = layout.regions[point].iter().filter(|b| {
                 let terminator = &analysis.pipeline.body.blocks[**b].terminator;
                 matches!(terminator, Terminator::Lookup(_) | Terminator::Suspend(_))
             });

@@ -157,11 +157,11 @@ impl CallSite {
     /// # Safety
     /// Code filled the area for this call, and the packet is still there.
     pub unsafe fn read(&self, area: &[u64]) -> CallArguments {
-        let mut at = 2;
+        let mut word_index = 2;
         let mut next = |scalar: Scalar| {
             // SAFETY: code puts varbits there as `Scalar::read` requires.
-            let value = unsafe { scalar.read(&area[at..]) };
-            at += scalar.words();
+            let value = unsafe { scalar.read(&area[word_index..]) };
+            word_index += scalar.words();
             value
         };
         let one_bit = Scalar {
@@ -234,58 +234,58 @@ impl CallSite {
 
     /// Cuts off the bits of outputs beyond their widths. Code relies on that.
     pub fn cut_outputs(&self, words: &mut [u64]) {
-        let mut at = 0;
-        let mut cut = |at: &mut usize, scalar: &Scalar| {
-            *at += scalar.words();
+        let mut word_index = 0;
+        let mut cut = |word_index: &mut usize, scalar: &Scalar| {
+            *word_index += scalar.words();
             match scalar.width % u64::BITS {
-                0 if scalar.width == 0 => words[*at - 1] = 0,
+                0 if scalar.width == 0 => words[*word_index - 1] = 0,
                 0 => {}
-                rest => words[*at - 1] &= (1 << rest) - 1,
+                rest => words[*word_index - 1] &= (1 << rest) - 1,
             }
         };
         for argument in &self.arguments {
             match argument {
-                Argument::In(leaves) => at += leaves.iter().map(InputLeaf::words).sum::<usize>(),
-                Argument::Out(scalars) => scalars.iter().for_each(|s| cut(&mut at, s)),
+                Argument::In(leaves) => word_index += leaves.iter().map(InputLeaf::words).sum::<usize>(),
+                Argument::Out(scalars) => scalars.iter().for_each(|s| cut(&mut word_index, s)),
                 Argument::Static => {}
             }
         }
-        self.results.iter().for_each(|s| cut(&mut at, s));
+        self.results.iter().for_each(|s| cut(&mut word_index, s));
     }
 
     /// Writes the host's outputs to the area. Missing values are written as 0 and take their words,
     /// so that the offsets do not move. Code relies on each value having no more bits than its
     /// variable.
     pub fn write(&self, call: &CallArguments, area: &mut [u64]) {
-        let mut at = 2;
-        let mut put = |at: &mut usize, scalar: &Scalar, value: Option<&Bits>| {
+        let mut word_index = 2;
+        let mut put = |word_index: &mut usize, scalar: &Scalar, value: Option<&Bits>| {
             match value {
-                Some(value) => scalar.write(&mut area[*at..], value),
-                None => scalar.write(&mut area[*at..], &Bits::zero(scalar.width)),
+                Some(value) => scalar.write(&mut area[*word_index..], value),
+                None => scalar.write(&mut area[*word_index..], &Bits::zero(scalar.width)),
             }
-            *at += scalar.words();
+            *word_index += scalar.words();
         };
         for (number, argument) in self.arguments.iter().enumerate() {
             match argument {
-                Argument::In(leaves) => at += leaves.iter().map(InputLeaf::words).sum::<usize>(),
+                Argument::In(leaves) => word_index += leaves.iter().map(InputLeaf::words).sum::<usize>(),
                 Argument::Out(scalars) => {
                     let values = match call.arguments.get(number) {
                         Some(ArgValue::Out(values)) => values.as_slice(),
                         _ => &[],
                     };
                     for (i, scalar) in scalars.iter().enumerate() {
-                        put(&mut at, scalar, values.get(i));
+                        put(&mut word_index, scalar, values.get(i));
                     }
                 }
                 Argument::Static => {}
             }
         }
         for (i, scalar) in self.results.iter().enumerate() {
-            put(&mut at, scalar, call.results.get(i));
+            put(&mut word_index, scalar, call.results.get(i));
         }
-        at += self.reads.iter().map(|(_, s)| s.words()).sum::<usize>();
+        word_index += self.reads.iter().map(|(_, s)| s.words()).sum::<usize>();
         for (i, (_, scalar)) in self.writes.iter().enumerate() {
-            put(&mut at, scalar, call.writes.get(i).map(|(_, value)| value));
+            put(&mut word_index, scalar, call.writes.get(i).map(|(_, value)| value));
         }
     }
 }

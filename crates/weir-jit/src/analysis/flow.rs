@@ -102,20 +102,20 @@ impl Analysis<'_> {
                 h.pristine = false;
                 let width = ty.fixed_width();
                 state.cursor = match (state.cursor, varbit_bits) {
-                    (Some(at), None) => at.checked_add(width),
-                    (Some(at), Some(Operand::Const(c))) => c
+                    (Some(cursor), None) => cursor.checked_add(width),
+                    (Some(cursor), Some(Operand::Const(c))) => c
                         .to_u64()
                         .and_then(|v| u32::try_from(v).ok())
-                        .and_then(|v| at.checked_add(width)?.checked_add(v)),
+                        .and_then(|v| cursor.checked_add(width)?.checked_add(v)),
                     _ => None,
                 };
             }
             InstKind::Advance { bits } => {
                 state.cursor = match (state.cursor, bits) {
-                    (Some(at), Operand::Const(c)) => c
+                    (Some(cursor), Operand::Const(c)) => c
                         .to_u64()
                         .and_then(|v| u32::try_from(v).ok())
-                        .and_then(|v| at.checked_add(v)),
+                        .and_then(|v| cursor.checked_add(v)),
                     _ => None,
                 };
             }
@@ -161,18 +161,18 @@ impl Analysis<'_> {
 
     pub(super) fn flow(&self) -> Vec<Option<State>> {
         let body = &self.pipeline.body;
-        let mut at: Vec<Option<State>> = vec![None; body.blocks.len()];
-        at[0] = Some(self.entry_state());
+        let mut entry_states: Vec<Option<State>> = vec![None; body.blocks.len()];
+        entry_states[0] = Some(self.entry_state());
         let mut changed = true;
         while changed {
             changed = false;
             for &id in &self.order {
-                let Some(mut state) = at[id.index()].clone() else {
+                let Some(mut state) = entry_states[id.index()].clone() else {
                     continue;
                 };
                 let mut propagate = |target: BlockId, mut state: State| {
                     self.refine(target, &mut state);
-                    changed |= match &mut at[target.index()] {
+                    changed |= match &mut entry_states[target.index()] {
                         Some(known) => known.meet(&state),
                         none => {
                             *none = Some(state);
@@ -205,7 +205,7 @@ impl Analysis<'_> {
                 targets.for_each(|t| propagate(t, state.clone()));
             }
         }
-        at
+        entry_states
     }
 
     /// Calls `f` with every reachable instruction, and the state before it.

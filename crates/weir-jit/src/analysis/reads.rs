@@ -122,8 +122,8 @@ impl Analysis<'_> {
                 }
             }
             Some(CallKind::ReadCell { .. } | CallKind::WriteCell { .. } | CallKind::ByMagnitude(_)) => {
-                for at in 0..2 {
-                    if let Some(Operand::Var(v)) = call.input(at) {
+                for argument in 0..2 {
+                    if let Some(Operand::Var(v)) = call.input(argument) {
                         f(*v);
                     }
                 }

@@ -226,13 +226,17 @@ impl<'a> AddressAnalysis<'a> {
     fn region_of_loaded(&mut self, address: Value, offset: i32) -> Option<Region> {
         let row_offset = |row: usize| (row * PITCH * 8) as i32;
         match self.memory_operand(address, offset)? {
-            MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_PACKET) => Some(Region::Packet),
-            MemoryOperand::Row(Rows::Context, at) if at == row_offset(ROW_SCRATCH) => Some(Region::Scratch),
+            MemoryOperand::Row(Rows::Context, offset_in_region) if offset_in_region == row_offset(ROW_PACKET) => {
+                Some(Region::Packet)
+            }
+            MemoryOperand::Row(Rows::Context, offset_in_region) if offset_in_region == row_offset(ROW_SCRATCH) => {
+                Some(Region::Scratch)
+            }
             MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),
             MemoryOperand::Environment(env::MEMBERS) => Some(Region::ValueSetBits),
             MemoryOperand::Environment(env::ARRAYS) => Some(Region::ArrayDescriptors),
-            MemoryOperand::PerPacket(Region::ArrayDescriptors, _, at)
-                if at as usize % size_of::<ResultArray>() == offset_of!(ResultArray, results) =>
+            MemoryOperand::PerPacket(Region::ArrayDescriptors, _, offset_in_region)
+                if offset_in_region as usize % size_of::<ResultArray>() == offset_of!(ResultArray, results) =>
             {
                 Some(Region::RecordPointers)
             }

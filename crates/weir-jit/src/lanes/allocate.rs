@@ -100,7 +100,7 @@ fn rematerialise_from_rows(code: &Code, ranges: &[Option<LiveRange>], homes: &mu
             && let home @ Home::Stack(_) = &mut homes[dst.0 as usize]
         {
             let stores = row_stores.get(&(*rows, *offset));
-            if !stores.is_some_and(|at| at.iter().any(|i| (first..last).contains(i))) {
+            if !stores.is_some_and(|stores_of_row| stores_of_row.iter().any(|i| (first..last).contains(i))) {
                 *home = Home::Row(*rows, *offset);
             }
         }
@@ -117,13 +117,13 @@ struct LiveRange {
 }
 
 /// Extends a live range to an operation.
-fn add_use(range: &mut Option<LiveRange>, at: usize) {
+fn add_use(range: &mut Option<LiveRange>, op_index: usize) {
     let range = range.get_or_insert(LiveRange {
-        first: at,
-        last: at,
+        first: op_index,
+        last: op_index,
         uses: 0,
     });
-    range.last = at;
+    range.last = op_index;
     range.uses += 1;
 }
 
@@ -135,12 +135,12 @@ struct LiveRanges {
 
 impl LiveRanges {
     /// Adds all uses by an operation, except of the block's mask.
-    fn add_operation(&mut self, at: usize, op: &Op) {
-        op.for_each_read(|v| add_use(&mut self.vectors[v.0 as usize], at));
-        op.for_each_written(|v| add_use(&mut self.vectors[v.0 as usize], at));
-        op.for_each_mask_read(|m| add_use(&mut self.masks[m.0 as usize], at));
+    fn add_operation(&mut self, op_index: usize, op: &Op) {
+        op.for_each_read(|v| add_use(&mut self.vectors[v.0 as usize], op_index));
+        op.for_each_written(|v| add_use(&mut self.vectors[v.0 as usize], op_index));
+        op.for_each_mask_read(|m| add_use(&mut self.masks[m.0 as usize], op_index));
         if let Some(m) = op.written_mask() {
-            add_use(&mut self.masks[m.0 as usize], at);
+            add_use(&mut self.masks[m.0 as usize], op_index);
         }
     }
 }
@@ -184,8 +184,8 @@ fn linear_scan(ranges: &[Option<LiveRange>], registers: std::ops::Range<u8>, hom
             }
         };
         homes[interval.number] = Home::Register(register);
-        let at = active.partition_point(|(other, _)| other.range.last > interval.range.last);
-        active.insert(at, (interval, register));
+        let insert_position = active.partition_point(|(other, _)| other.range.last > interval.range.last);
+        active.insert(insert_position, (interval, register));
     }
     slots.count
 }

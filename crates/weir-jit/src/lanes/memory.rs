@@ -140,8 +140,8 @@ impl TrackedBase {
     /// The `count` bytes from an offset on, if all are known.
     pub fn known_bytes(&self, offset: i32, count: u32) -> Option<Bytes> {
         let mut bytes = [Byte::Zero; 8];
-        for (byte, at) in bytes.iter_mut().zip(offset..).take(count as usize) {
-            *byte = self.word(at / 8).bytes[at as usize % 8]?;
+        for (byte, byte_offset) in bytes.iter_mut().zip(offset..).take(count as usize) {
+            *byte = self.word(byte_offset / 8).bytes[byte_offset as usize % 8]?;
         }
         Some(bytes)
     }
@@ -149,9 +149,9 @@ impl TrackedBase {
     /// The numbers of the pairs to be loaded for `count` bytes from an offset on.
     pub fn missing_pairs(&self, offset: i32, count: u32) -> Vec<i32> {
         let mut pairs = Vec::new();
-        for at in offset..offset + count as i32 {
-            let pair = at / 16;
-            if self.word(at / 8).bytes[at as usize % 8].is_none() && pairs.last() != Some(&pair) {
+        for byte_offset in offset..offset + count as i32 {
+            let pair = byte_offset / 16;
+            if self.word(byte_offset / 8).bytes[byte_offset as usize % 8].is_none() && pairs.last() != Some(&pair) {
                 pairs.push(pair);
             }
         }
@@ -172,10 +172,10 @@ impl TrackedBase {
 
     /// Records a store of the lowest `count` bytes.
     pub fn record_store(&mut self, offset: i32, bytes: &Bytes, count: u32) {
-        for (byte, at) in bytes.iter().zip(offset..).take(count as usize) {
-            let word = self.words.entry(at / 8).or_insert(UNKNOWN);
-            word.bytes[at as usize % 8] = Some(*byte);
-            word.dirty |= 1 << (at % 8);
+        for (byte, byte_offset) in bytes.iter().zip(offset..).take(count as usize) {
+            let word = self.words.entry(byte_offset / 8).or_insert(UNKNOWN);
+            word.bytes[byte_offset as usize % 8] = Some(*byte);
+            word.dirty |= 1 << (byte_offset % 8);
         }
     }
 
@@ -211,21 +211,21 @@ impl TrackedBase {
 /// The pending stores of a word, as few as possible.
 fn narrow_stores(offset: i32, word: &TrackedWord) -> Vec<(i32, PendingStore)> {
     let mut parts = Vec::new();
-    let mut at = 0;
-    while at < 8 {
-        if word.dirty >> at & 1 == 0 {
-            at += 1;
+    let mut first_byte = 0;
+    while first_byte < 8 {
+        if word.dirty >> first_byte & 1 == 0 {
+            first_byte += 1;
             continue;
         }
         // The longest run of pending bytes that is a store width.
-        let run = (word.dirty >> at).trailing_ones() as usize;
+        let run = (word.dirty >> first_byte).trailing_ones() as usize;
         let count = 1 << run.ilog2();
         let mut bytes = [Byte::Zero; 8];
-        for (byte, known) in bytes.iter_mut().zip(&word.bytes[at..at + count]) {
+        for (byte, known) in bytes.iter_mut().zip(&word.bytes[first_byte..first_byte + count]) {
             *byte = known.unwrap_or(Byte::Zero);
         }
-        parts.push((offset + at as i32, PendingStore::Part(bytes, count as u8)));
-        at += count;
+        parts.push((offset + first_byte as i32, PendingStore::Part(bytes, count as u8)));
+        first_byte += count;
     }
     match word.all_known() {
         Some(bytes) if parts.len() > 1 => vec![(offset, PendingStore::Part(bytes, 8))],

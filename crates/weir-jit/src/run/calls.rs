@@ -191,13 +191,13 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
         let env = &*env;
         let compiled = &*env.compiled;
         let op = &compiled.sites.wide_ops[op as usize];
-        let mut at = 0;
+        let mut operand_index = 0;
         let operands: Vec<Bits> = op
             .value
             .operands()
             .map(|o| {
-                let index = at;
-                at += 1;
+                let index = operand_index;
+                operand_index += 1;
                 match o {
                     Operand::Const(c) => c.clone(),
                     Operand::Var(v) => {
@@ -239,11 +239,11 @@ pub(crate) unsafe extern "C" fn varbit_store(_: *mut Env, from: *const u8, bits:
 }
 
 /// The sum of the 16-bit words of a varbit, in the machine's byte order. It is 0 only if all are.
-pub(crate) unsafe extern "C" fn varbit_sum(_: *mut Env, from: *const u8, bits: u64, at: u64) -> u64 {
+pub(crate) unsafe extern "C" fn varbit_sum(_: *mut Env, from: *const u8, bits: u64, first_bit: u64) -> u64 {
     // SAFETY: code checked that the packet has these bits.
     let bytes = unsafe { std::slice::from_raw_parts(from, (bits / 8) as usize) };
-    // The first bit is bit `at` of the sum: `lead` bits precede it in its 16-bit word.
-    let lead = at % 16;
+    // The first bit is bit `first_bit` of the sum: `lead` bits precede it in its 16-bit word.
+    let lead = first_bit % 16;
     if lead == 0 {
         let (words, rest) = bytes.as_chunks::<2>();
         let last = rest.first().map_or(0, |b| u16::from_ne_bytes([*b, 0]));

@@ -24,8 +24,9 @@ impl Emitter {
             |emit| match source {
                 AddressSource::AddressRegisters => {}
                 AddressSource::Row(offset) => {
-                    for (register, at) in ADDRESS_REGISTERS.iter().zip((0..).step_by(8)) {
-                        emit.asm.load(*register, Self::row(Rows::Context, offset + at));
+                    for (register, column_offset) in ADDRESS_REGISTERS.iter().zip((0..).step_by(8)) {
+                        emit.asm
+                            .load(*register, Self::row(Rows::Context, offset + column_offset));
                     }
                 }
                 AddressSource::Vector => {
@@ -71,15 +72,16 @@ impl Emitter {
             emit.asm.unary(VMOVDQU64_STORE, from, buffer);
             emit.asm.load(RAX, Mem::At(ENVIRONMENT, env::ARRAYS));
             emit.asm.load(RAX, Mem::At(RAX, default_offset));
-            for (register, at) in registers_with_offsets.clone() {
-                emit.asm.load(*register, Mem::At(RSP, at));
+            for (register, word_offset) in registers_with_offsets.clone() {
+                emit.asm.load(*register, Mem::At(RSP, word_offset));
                 emit.asm.load(*register, Mem::At(*register, offset));
                 emit.asm.test(*register);
                 emit.asm.move_if_zero(*register, RAX);
             }
         });
         if self.home(dst) != Home::Unused {
-            registers_with_offsets.for_each(|(register, at)| self.asm.store(*register, Mem::At(RSP, at)));
+            registers_with_offsets
+                .for_each(|(register, word_offset)| self.asm.store(*register, Mem::At(RSP, word_offset)));
             let target = self.result_register(dst);
             self.asm.unary(VMOVDQU64, target, buffer);
             self.store_if_spilled(dst, target);
@@ -109,8 +111,8 @@ impl Emitter {
     pub(super) fn prefetch_slots(&mut self, keys: VectorReg, prefetch: SlotPrefetch) {
         let [slot, skipped, ..] = SCRATCH_VECTORS;
         let addressing = (prefetch.table * size_of::<SlotAddressing>()) as i32;
-        let [base, skip_mask] =
-            [offset_of!(SlotAddressing, base), offset_of!(SlotAddressing, skip_mask)].map(|at| addressing + at as i32);
+        let [base, skip_mask] = [offset_of!(SlotAddressing, base), offset_of!(SlotAddressing, skip_mask)]
+            .map(|field_offset| addressing + field_offset as i32);
         let done = self.asm.label();
         self.asm.mask_to_gpr(RAX, self.block_mask());
         self.asm.compare_byte_immediate(RAX, 0xff);
@@ -138,8 +140,8 @@ impl Emitter {
             slot,
             Operand::Memory(Mem::At(RSP, self.frame.word_buffer)),
         );
-        for at in (self.frame.word_buffer..).step_by(8).take(LANES) {
-            self.asm.load(RAX, Mem::At(RSP, at));
+        for word_offset in (self.frame.word_buffer..).step_by(8).take(LANES) {
+            self.asm.load(RAX, Mem::At(RSP, word_offset));
             self.asm.prefetch(Mem::At(RAX, 0));
         }
         self.asm.bind(done);

@@ -144,27 +144,27 @@ impl Assembler {
     /// # Panics
     /// A label was jumped to and never bound.
     pub fn finish(mut self) -> Vec<u8> {
-        for (at, label) in std::mem::take(&mut self.jump_fixups) {
+        for (displacement_offset, label) in std::mem::take(&mut self.jump_fixups) {
             let Some(target) = self.labels[label.0] else {
                 unreachable!("every label is bound")
             };
-            self.patch_displacement(at, at + 4, target);
+            self.patch_displacement(displacement_offset, displacement_offset + 4, target);
         }
         while !self.code.len().is_multiple_of(ALIGNMENT) {
             self.code.push(0xcc);
         }
         let begin = self.code.len();
-        for (at, end, constant) in std::mem::take(&mut self.pool_fixups) {
-            self.patch_displacement(at, end, begin + constant.0);
+        for (displacement_offset, end, constant) in std::mem::take(&mut self.pool_fixups) {
+            self.patch_displacement(displacement_offset, end, begin + constant.0);
         }
         self.code.extend_from_slice(&self.pool);
         self.code
     }
 
     /// Writes a displacement relative to the end of its instruction.
-    fn patch_displacement(&mut self, at: usize, instruction_end: usize, target: usize) {
+    fn patch_displacement(&mut self, displacement_offset: usize, instruction_end: usize, target: usize) {
         let displacement = target as i64 - instruction_end as i64;
-        self.code[at..at + 4].copy_from_slice(&(displacement as i32).to_le_bytes());
+        self.code[displacement_offset..displacement_offset + 4].copy_from_slice(&(displacement as i32).to_le_bytes());
     }
 
     /// A constant of 8 or 64 bytes.
@@ -248,14 +248,14 @@ impl Assembler {
     /// Emits an instruction on the lowest quarter of a vector and memory, and one on the next
     /// quarter; the latter may have a second operand.
     fn access_half(&mut self, [lowest, next]: [VectorInstruction; 2], first: Zmm, second: u8, [low, high]: [Mem; 2]) {
-        for (op, second, at, length, immediate) in [
+        for (op, second, memory, length, immediate) in [
             (lowest, 0, low, VectorLength::Xmm, None),
             (next, second, high, VectorLength::Ymm, Some(1)),
         ] {
             let fields = EvexFields {
                 reg: first.0,
                 second,
-                last: Operand::Memory(at),
+                last: Operand::Memory(memory),
                 length,
                 masking: Masking::None,
                 disp8_scale: 16,
@@ -422,8 +422,9 @@ impl Assembler {
         let (base, displacement) = match mem {
             Mem::Pool(constant) => {
                 self.code.push(reg | 5);
-                let at = self.code.len();
-                self.pool_fixups.push((at, at + 4 + immediate_bytes, constant));
+                let displacement_offset = self.code.len();
+                self.pool_fixups
+                    .push((displacement_offset, displacement_offset + 4 + immediate_bytes, constant));
                 self.code.extend_from_slice(&[0; 4]);
                 return;
             }
