@@ -1,6 +1,6 @@
-//! What an architecture and the switch around it ask of each other.
+//! The interface between an architecture and the switch around it.
 //!
-//! An [`Architecture`] is a state machine without I/O, threads or clock: it is handed a packet and
+//! An [`Architecture`] is a state machine without I/O, threads or clock: it receives a packet and
 //! the time, and answers with [`Action`]s. Queues, ports, replication lists and clone sessions are
 //! the switch's.
 
@@ -30,9 +30,9 @@ pub struct Env<'a> {
     pub state: &'a mut State,
     /// The time in ns since the switch started.
     pub now_ns: u64,
-    /// Decides what the program leaves to chance.
+    /// Decides the outcomes of random and unspecified operations.
     pub choices: &'a mut dyn Choices,
-    /// Listens.
+    /// Records the steps of the packet.
     pub tracer: &'a mut dyn Tracer,
 }
 
@@ -207,7 +207,7 @@ pub struct ReplicationRules {
     /// Numbers of the lists of ports that packets may exclude, and of the nodes; 0: packets exclude
     /// nothing.
     pub exclusions: u32,
-    /// Packets may ask to be deflected where their queue is full.
+    /// Packets may request deflection if their queue is full.
     pub deflects: bool,
 }
 
@@ -234,7 +234,7 @@ pub enum Action {
         /// The packet.
         packet: EgressPacket,
     },
-    /// Put a copy in the queue of each port of the group, and forget the original.
+    /// Put a copy in the queue of each port of the group, and free the original.
     Multicast {
         /// The group.
         group: u32,
@@ -259,7 +259,7 @@ pub enum Action {
         /// Its name in a trace.
         tag: PacketTag,
     },
-    /// Forget it.
+    /// Free it.
     Drop(Drop),
 }
 
@@ -296,9 +296,9 @@ pub struct Drop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// Ingress said so.
+    /// Ingress dropped it.
     IngressDrop,
-    /// Egress said so.
+    /// Egress dropped it.
     EgressDrop,
     /// An assertion of the program failed.
     Assert,
@@ -404,8 +404,8 @@ pub trait Architecture: Send + Sync {
     /// Stores in a packet's metadata that it enters a queue that holds `depth` packets.
     fn enqueued(&self, packet: &mut EgressPacket, now_ns: u64, depth: u64);
 
-    /// Whether a packet can tell how long it waited in a queue, or the program chooses the order in
-    /// which packets leave. Of other programs, a queue after egress is as good as one before it.
+    /// Whether the program reads how long packets waited in a queue, or chooses the order in which
+    /// they leave. Of other programs, a queue after egress is as good as one before it.
     fn observes_queues(&self) -> bool {
         true
     }
@@ -424,15 +424,15 @@ pub trait Architecture: Send + Sync {
     }
 
     /// Whether a port is one of the architecture's own, which no device has and which is always
-    /// there: packets for it are never sent, but egress gives them another way.
+    /// there: packets for it are never sent; egress redirects them.
     fn is_internal(&self, _port: u32) -> bool {
         false
     }
 
-    /// The way of the plain packet as one pipeline, for an engine that compiles.
+    /// The fast path of plain packets as one pipeline, for an engine that compiles.
     ///
     /// # Errors
-    /// There is no such way.
+    /// The program has no fast path.
     fn fused(&self) -> Result<Fused, NotCompiled> {
         let problem = "this architecture has no compiled form of programs";
         Err(NotCompiled::new(self.program(), Loc::default(), problem))
@@ -460,7 +460,7 @@ pub trait Architecture: Send + Sync {
         0
     }
 
-    /// An extern call number `call` of a pipeline. `false` ends the packet's way.
+    /// Executes extern call number `call` of a pipeline. `false`: the packet is dropped.
     fn fused_call(
         &self,
         _env: &mut Env<'_>,

@@ -122,7 +122,7 @@ pub struct Fused {
     pub payload_kept: usize,
 }
 
-/// What the extern calls of a packet in a pipeline have requested so far.
+/// The requests that extern calls of a packet in a pipeline have made so far.
 #[derive(Debug, Clone, Default)]
 pub struct FusedPacket {
     /// Requests of v1model; other architectures keep none here.
@@ -194,9 +194,9 @@ impl FusedPacket {
         received
     }
 
-    /// Gives a packet that was parsed [as it was received](Self::as_received) the bytes that it has
-    /// now, after `front` bytes that are not of the packet.
-    pub(crate) fn take_changes(&self, state: &mut PacketState, front: usize, bytes: &[u8]) {
+    /// Replaces the bytes of a packet that was parsed [as it was received](Self::as_received) by
+    /// its current ones, after `front` bytes that are not of the packet.
+    pub(crate) fn apply_changes(&self, state: &mut PacketState, front: usize, bytes: &[u8]) {
         if self.received.is_kept {
             state.received = Some(state.bytes.split_off(front.min(state.bytes.len())));
             state.bytes.extend_from_slice(bytes);

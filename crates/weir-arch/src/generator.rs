@@ -337,7 +337,7 @@ impl Generators {
     /// Whether packets trigger applications: then the packets that are due depend on the
     /// outcome of earlier ones.
     #[must_use]
-    pub fn hears_of_packets(&self) -> bool {
+    pub fn has_packet_triggers(&self) -> bool {
         let slots = self.pipes.iter().flat_map(|p| &p.slots);
         let mut enabled = slots.map(|s| &s.application).filter(|a| a.enabled);
         enabled.any(|a| matches!(a.trigger, Trigger::Recirculated(_) | Trigger::Deparser(_)))
@@ -350,8 +350,8 @@ impl Generators {
                 let Trigger::PortDown { mask } = application.trigger else {
                     return None;
                 };
-                let is_meant = mask.is_none_or(|m| masks[m as usize] >> (port % PORTS) & 1 == 1);
-                is_meant.then(|| Cause {
+                let is_selected = mask.is_none_or(|m| masks[m as usize] >> (port % PORTS) & 1 == 1);
+                is_selected.then(|| Cause {
                     key: port,
                     ..Cause::default()
                 })
@@ -382,7 +382,7 @@ impl Generators {
     }
 
     /// A deparser requests packets: with this context, of these bytes of the buffer.
-    pub fn asked(&mut self, port: u32, context: &[u8], from: (u32, u32), now_ns: u64) {
+    pub fn requested_by_deparser(&mut self, port: u32, context: &[u8], from: (u32, u32), now_ns: u64) {
         let mut context = context.to_vec();
         context.resize(self.model.pattern_bytes, 0);
         let first = number(&context);
@@ -396,7 +396,7 @@ impl Generators {
         });
     }
 
-    /// Has the applications of a pipe send for which there is a cause.
+    /// Starts the applications of a pipe for which there is a cause.
     fn trigger(&mut self, pipe: u32, now_ns: u64, cause: impl Fn(&Application, &[u128; MASKS]) -> Option<Cause>) {
         let Some(Pipe { slots, masks, .. }) = self.pipes.get_mut(pipe as usize) else {
             return;

@@ -1,4 +1,4 @@
-//! Whether a program can tell how long its packets wait in queues, or choose the order in which
+//! Whether a program can read how long its packets wait in queues, or choose the order in which
 //! they leave.
 
 use weir_ir::passes::{read_by, written};

@@ -58,7 +58,7 @@ impl Switch {
             return 1;
         };
         if is_fast {
-            let many = if generators.hears_of_packets() {
+            let many = if generators.has_packet_triggers() {
                 1
             } else {
                 limit.min(VECTOR)

@@ -343,12 +343,12 @@ impl Psa {
         }
     }
 
-    /// What the ingress deparser has emitted, which has run already, and the payload after it;
-    /// `was` says which headers.
-    fn emitted(&self, state: &mut PacketState, was: impl Fn(usize) -> bool) -> Vec<u8> {
+    /// The bytes that the ingress deparser has emitted, which has run already, and the payload
+    /// after them. `was_emitted` says which headers.
+    fn emitted(&self, state: &mut PacketState, was_emitted: impl Fn(usize) -> bool) -> Vec<u8> {
         for (emitted_index, emit) in self.emits.iter().flatten().enumerate() {
             let header = &self.program.headers[emit.header];
-            if state.frame.is_set(header.valid) && was(emitted_index) {
+            if state.frame.is_set(header.valid) && was_emitted(emitted_index) {
                 let fields = header.fields.iter();
                 fields.for_each(|f| state.output.push(state.frame.get(*f)));
             }
@@ -537,7 +537,7 @@ impl Architecture for Psa {
         if let Outcome::Abort(reason) = self.run(self.blocks.ingress.parser, &mut state, env) {
             return vec![Action::stopped(reason, PacketTag::NONE)];
         }
-        packet.take_changes(&mut state, 0, bytes);
+        packet.apply_changes(&mut state, 0, bytes);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());
@@ -545,24 +545,25 @@ impl Architecture for Psa {
         if exit == fuse::exit::PUNT_AFTER_INGRESS {
             return self.end_of_ingress(&arrived, state, env);
         }
-        let handed = |number| {
+        let punt_value = |number| {
             let var = fuse::punt_variable(&self.program, number);
             let found = values.iter().find(|(v, _)| *v == var);
             found.map_or(0, |(_, value)| value.to_u64_saturating())
         };
-        let always = |emitted_index: usize| self.emits.iter().flatten().nth(emitted_index).is_some_and(|e| e.always);
-        let was = |emitted_index| always(emitted_index) || handed(1 + emitted_index) != 0;
-        let to = handed(0) as u32;
+        let is_always_emitted =
+            |emitted_index: usize| self.emits.iter().flatten().nth(emitted_index).is_some_and(|e| e.always);
+        let was_emitted = |emitted_index| is_always_emitted(emitted_index) || punt_value(1 + emitted_index) != 0;
+        let to = punt_value(0) as u32;
         let tag = PacketTag::NONE;
         if exit == fuse::exit::END_OF_EGRESS {
             state.bytes = self.emitted(&mut state, |emitted_index| {
-                was(emitted_index) && self.aliases().iter().all(|(a, _)| *a != emitted_index)
+                was_emitted(emitted_index) && self.aliases().iter().all(|(a, _)| *a != emitted_index)
             });
             state.cursor = 0;
             self.restore_aliases(&mut state);
             return self.end_of_egress(EgressPacket::new(state, port, 0, tag), to, env);
         }
-        let deparsed = self.emitted(&mut state, was);
+        let deparsed = self.emitted(&mut state, was_emitted);
         let normal = (&state, &self.fields.normal);
         vec![Action::Enqueue {
             port: to,

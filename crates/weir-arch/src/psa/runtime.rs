@@ -193,11 +193,11 @@ fn flags(context: &CallContext<'_>, set: &[usize], clear: &[usize], recirculates
     let scalars = |index: usize| context.args.get(index).map_or(Vec::new(), all_scalars);
     let metadata = scalars(0);
     let is_set = |index: &usize| metadata.get(*index).is_some_and(|v| !v.is_zero());
-    let goes_back = || match recirculates {
+    let is_recirculated = || match recirculates {
         Some(index) => scalars(1).get(index).is_some_and(is_recirculation),
         None => true,
     };
-    set.iter().all(is_set) && !clear.iter().any(is_set) && goes_back()
+    set.iter().all(is_set) && !clear.iter().any(is_set) && is_recirculated()
 }
 
 /// Whether a port is that of recirculation, as many bits as it has.

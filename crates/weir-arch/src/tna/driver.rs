@@ -276,7 +276,7 @@ impl Tna {
         // counted.
         self.parse(gress, packet.port, front, &mut state, env)?;
         env.state.parser_errors = parser_errors;
-        known.take_changes(&mut state, front, bytes_now);
+        known.apply_changes(&mut state, front, bytes_now);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());
@@ -304,7 +304,7 @@ impl Tna {
         {
             let [line, length] = gress.generate_from.map(value);
             let from = ((line % LINES * LINE) as u32, length as u32);
-            generators.asked(packet.port, context, from, env.now_ns);
+            generators.requested_by_deparser(packet.port, context, from, env.now_ns);
         }
         let about = (packet.port, packet.passes, tag);
         actions.extend(self.mirror(gress, &done, received, about, env));

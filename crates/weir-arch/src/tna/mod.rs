@@ -40,8 +40,8 @@ pub(crate) const T2NA: Registration = Registration {
 
 const INGRESS_PORT: (&str, &str) = ("pipe0.ingress_intrinsic_metadata", "ingress_port");
 
-/// Where packets go, and whether a parser has taken the header in front of them. What else the
-/// architecture knows, it tells and does not ask.
+/// The variables that the driver reads: the destination of packets, and whether a parser has
+/// extracted the header in front of them. The driver only sets the others.
 fn observes(_: &Program) -> Observer {
     const READ: [&str; 3] = ["_for_tm", "_for_deparser", "_for_output_port"];
     Box::new(|role, leaf| {

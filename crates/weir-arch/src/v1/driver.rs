@@ -487,7 +487,7 @@ impl Architecture for V1Model {
         if let Outcome::Abort(reason) = outcome {
             return vec![Action::stopped(reason, PacketTag::NONE)];
         }
-        packet.take_changes(&mut state, 0, bytes);
+        packet.apply_changes(&mut state, 0, bytes);
         let length_bits = self.groups.header_bits(&self.program, &state.frame);
         let known = self.program.vars.len();
         let mut sent_to = 0;

@@ -44,8 +44,8 @@ pub(crate) fn observes(program: &Program) -> Observer {
     let length = program.shared_var("standard_metadata", "packet_length");
     let mut length_is_read = false;
     // Before egress the length is that of the packet as it came.
-    let late = |role: &str| !matches!(role, "parser" | "verify_checksum" | "ingress");
-    for block in program.blocks.iter().filter(|b| late(&b.role)) {
+    let is_after_ingress = |role: &str| !matches!(role, "parser" | "verify_checksum" | "ingress");
+    for block in program.blocks.iter().filter(|b| is_after_ingress(&b.role)) {
         read_by(program, &block.body, &mut |v| length_is_read |= Some(v) == length);
     }
     let mut besides: HashSet<VarId> = validity_reads(program).collect();

@@ -94,7 +94,7 @@ fn read_at_end(arch: &Psa, block: usize, group: &str) -> Vec<VarId> {
 pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, port: VarId) -> ExitTable {
     let blocks = arch.blocks;
     let kind = |call: &Call, _| externs::own(&arch.program, call).as_ref().and_then(kind_of);
-    let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
+    let all_state = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     let egress = touched(
         &arch.program,
         &[blocks.egress.parser, blocks.egress.control, blocks.egress.deparser],
@@ -111,7 +111,7 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
         emitted.push(header.valid);
         emitted.extend(header.fields.iter().copied());
     }
-    let together = |vars: &[VarId]| -> Vec<VarId> {
+    let with_emitted = |vars: &[VarId]| -> Vec<VarId> {
         let all = emitted.iter().chain(vars).map(|v| renaming.var(*v));
         all.collect::<BTreeSet<_>>().into_iter().collect()
     };
@@ -119,17 +119,17 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
         transmit(port),
         drop("ingress-drop", DropReason::IngressDrop),
         drop("egress-drop", DropReason::EgressDrop),
-        driver("punt-after-ingress", after_ingress, everything.clone(), false),
+        driver("punt-after-ingress", after_ingress, all_state.clone(), false),
         driver(
             "punt-before-egress-parser",
-            together(&arch.fields.normal),
+            with_emitted(&arch.fields.normal),
             egress,
             false,
         ),
         drop("assert", DropReason::Assert),
         drop("instruction-budget", DropReason::InstructionBudget),
-        driver("punt-from-start", Vec::new(), everything.clone(), false),
-        driver("end-of-egress", together(&after_egress), everything, true),
+        driver("punt-from-start", Vec::new(), all_state.clone(), false),
+        driver("end-of-egress", with_emitted(&after_egress), all_state, true),
         drop("extern", DropReason::Extern),
     ];
     ExitTable {

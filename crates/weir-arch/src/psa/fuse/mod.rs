@@ -305,12 +305,12 @@ impl Builder<'_> {
                 Operand::Var(v) => self.width(*v),
                 Operand::Const(c) => c.width(),
             };
-            let goes_back = self.temporary(1);
+            let is_recirculated = self.temporary(1);
             let value = Rvalue::Binary(BinaryOp::Eq, port, constant(width, PORT_RECIRCULATE.into()));
-            self.assign(goes_back, value);
+            self.assign(is_recirculated, value);
             self.assign(
                 holds,
-                Rvalue::Binary(BinaryOp::And, Operand::Var(holds), Operand::Var(goes_back)),
+                Rvalue::Binary(BinaryOp::And, Operand::Var(holds), Operand::Var(is_recirculated)),
             );
         }
         let result = *call.results.first()?;
@@ -423,8 +423,8 @@ impl Builder<'_> {
             self.leave_if(is_set, exit::PUNT_AFTER_INGRESS);
         }
         if let Some(port) = output.port {
-            let goes_back = self.test(BinaryOp::Eq, port, PORT_RECIRCULATE.into());
-            self.leave_if(goes_back, exit::PUNT_AFTER_INGRESS);
+            let is_recirculated = self.test(BinaryOp::Eq, port, PORT_RECIRCULATE.into());
+            self.leave_if(is_recirculated, exit::PUNT_AFTER_INGRESS);
             let to = self.port;
             self.copy(Some(to), port);
         }

@@ -64,7 +64,7 @@ impl Tna {
         // It was parsed before.
         env.state.parser_errors = parser_errors;
         let front = state.bytes.len() - packet.state.bytes.len();
-        known.take_changes(&mut state, front, bytes_now);
+        known.apply_changes(&mut state, front, bytes_now);
         let known = self.program.vars.len();
         for (var, value) in values.iter().filter(|(v, _)| v.index() < known) {
             state.frame.set(*var, value.clone());

@@ -70,12 +70,12 @@ pub(super) fn exit_table(
     let after_ingress = after_egress.clone();
     after_egress.push(port);
     let kind = |call: &Call, loc| call_kind(arch, call, loc).map(|(_, kind)| kind);
-    let to_the_end = [blocks.egress, blocks.compute_checksum, blocks.deparser];
-    let egress = touched(&arch.program, &to_the_end, kind);
-    let everything = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
+    let egress_blocks = [blocks.egress, blocks.compute_checksum, blocks.deparser];
+    let egress = touched(&arch.program, &egress_blocks, kind);
+    let all_state = touched(&arch.program, &(0..arch.program.blocks.len()).collect::<Vec<_>>(), kind);
     // A punted packet runs egress, and so do the copies that egress makes.
     let touches = if may_recirculate(arch) {
-        everything.clone()
+        all_state.clone()
     } else {
         egress
     };
@@ -87,7 +87,7 @@ pub(super) fn exit_table(
         driver("end-of-egress", after_egress, touches, true),
         drop("assert", DropReason::Assert),
         drop("instruction-budget", DropReason::InstructionBudget),
-        driver("punt-from-start", Vec::new(), everything, false),
+        driver("punt-from-start", Vec::new(), all_state, false),
         drop("extern", DropReason::Extern),
     ];
     ExitTable {

@@ -41,7 +41,8 @@ pub(crate) mod exit {
 struct Builder<'a> {
     arch: &'a V1Model,
     builder: PipelineBuilder,
-    special: VarId,
+    /// 1 if an extern call made a request that only the driver can fulfil, such as a clone.
+    needs_driver: VarId,
     checksum_error: VarId,
     now_us: VarId,
     /// The port a packet goes to, whatever egress makes of the metadata.
@@ -68,12 +69,12 @@ impl DerefMut for Builder<'_> {
 /// Something in it needs the driver at every step.
 pub(crate) fn fuse(arch: &V1Model, blocks: ProgrammableBlocks) -> Result<Fused, NotCompiled> {
     let mut builder = PipelineBuilder::new(&arch.program);
-    let (special, checksum_error) = (builder.variable("$special", 1), builder.variable("$checksum_error", 1));
+    let (needs_driver, checksum_error) = (builder.variable("$special", 1), builder.variable("$checksum_error", 1));
     let (now_us, port) = (builder.variable("$now_us", 64), builder.variable("$port", 32));
     let mut builder = Builder {
         arch,
         builder,
-        special,
+        needs_driver,
         checksum_error,
         now_us,
         port,
@@ -121,8 +122,8 @@ impl AppendCode for Builder<'_> {
             }
             Ok(Op::Clone(_) | Op::Resubmit(_) | Op::Recirculate(_) | Op::Truncate | Op::Digest { .. }) => {
                 self.push(kind.clone(), loc);
-                let special = self.special;
-                self.assign(special, Rvalue::Use(constant(1, 1)));
+                let needs_driver = self.needs_driver;
+                self.assign(needs_driver, Rvalue::Use(constant(1, 1)));
             }
             _ => self.push(kind.clone(), loc),
         }
@@ -334,17 +335,17 @@ impl Builder<'_> {
             }
         }
         self.append_programmable_block(blocks.egress);
-        let special = self.special;
-        self.leave_if(special, exit::END_OF_EGRESS);
+        let needs_driver = self.needs_driver;
+        self.leave_if(needs_driver, exit::END_OF_EGRESS);
         if let Some(spec) = fields.egress_spec {
             let dropped = self.test(BinaryOp::Eq, spec, DROP_PORT);
             self.leave_if(dropped, exit::EGRESS_DROP);
         }
-        let late = [blocks.compute_checksum, blocks.deparser];
-        if late.iter().any(|&b| self.makes_requests(b)) {
+        let after_egress = [blocks.compute_checksum, blocks.deparser];
+        if after_egress.iter().any(|&b| self.makes_requests(b)) {
             self.terminate(Terminator::Exit(exit::END_OF_EGRESS));
         } else {
-            late.iter().for_each(|&b| {
+            after_egress.iter().for_each(|&b| {
                 self.append_programmable_block(b);
             });
             self.terminate(Terminator::Exit(exit::TRANSMIT));
@@ -355,8 +356,8 @@ impl Builder<'_> {
     /// What the driver and the queue do between ingress and egress to a packet for one port.
     fn end_of_ingress(&mut self) {
         let fields = self.arch.fields;
-        let special = self.special;
-        self.leave_if(special, exit::PUNT_AFTER_INGRESS);
+        let needs_driver = self.needs_driver;
+        self.leave_if(needs_driver, exit::PUNT_AFTER_INGRESS);
         if let Some(group) = fields.mcast_grp {
             let replicated = self.test(BinaryOp::Ne, group, 0);
             self.leave_if(replicated, exit::PUNT_AFTER_INGRESS);
