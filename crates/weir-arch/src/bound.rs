@@ -23,8 +23,8 @@ use weir_ir::{
 /// The longest packet that an extern may make, in bytes.
 const MAX_PACKET: usize = 65_535;
 
-/// What tells calls apart that may differ in signature or execution: an action may be called within
-/// `@async` and outside.
+/// The key by which calls are distinguished that may differ in signature or execution: an action
+/// may be called within `@async` and outside.
 type CallKey = (Option<ExternId>, String, Vec<TypeSpec>, Execution, Loc);
 
 /// A call of a registered extern.
@@ -118,7 +118,7 @@ impl BoundExterns {
         if errors.is_empty() { Ok(bound) } else { Err(errors) }
     }
 
-    /// Adds a call. What is inlined several times is one call.
+    /// Adds a call. The copies that inlining makes of one call count once.
     fn add(&mut self, key: CallKey, made: BoundCall) {
         self.numbers.entry(key).or_insert_with(|| {
             self.calls.push(Arc::new(made));
@@ -304,8 +304,8 @@ fn widths(program: &Program, vars: &[VarId]) -> Result<Vec<u32>, String> {
 }
 
 impl BoundCall {
-    /// What an engine must know of a call in a pipeline, where `abort` is the exit of packets that
-    /// the extern drops.
+    /// The description of a call in a pipeline for engines. `abort`: the exit of packets that the
+    /// extern drops.
     pub(crate) fn kind(&self, call: &Call, abort: u32) -> CallKind {
         let payload = match self.signature.payload() {
             None => PayloadUse::None,

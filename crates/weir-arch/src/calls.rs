@@ -22,8 +22,8 @@ pub struct Vocabulary<'a> {
 }
 
 impl Vocabulary<'_> {
-    /// What each call of a program does, by site. `op` knows what the architecture's own externs
-    /// do, `from_registered` what to make of a registered one.
+    /// The operation of each call of a program, by site. `op` maps calls of the architecture's own
+    /// externs, `from_registered` those of registered ones.
     ///
     /// # Errors
     /// Everything that neither has.
@@ -72,7 +72,7 @@ impl Vocabulary<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// What one call does.
+    /// The operation of one call.
     ///
     /// # Errors
     /// The extern is unknown.
@@ -147,7 +147,7 @@ impl Engines {
 /// The error that a parser ended with, which is counted; 0 for none.
 ///
 /// # Errors
-/// Why the packet goes no further.
+/// The packet is dropped, for this reason.
 pub fn parser_error(outcome: Outcome, state: &mut State) -> Result<u32, Abort> {
     match outcome {
         Outcome::Abort(reason) => Err(reason),

@@ -20,7 +20,7 @@ const STAGED: usize = 128 << 10;
 #[derive(Debug, Clone, Default)]
 pub struct Cells<T> {
     size: u64,
-    /// What a cell never written holds.
+    /// The value of a cell that was never written.
     initial: T,
     /// The first cells: as many as were needed so far.
     first: Vec<T>,
@@ -169,7 +169,7 @@ impl<T: Clone + Default> Cells<T> {
         }
     }
 
-    /// What a cell that was never written holds.
+    /// The value of a cell that was never written.
     #[must_use]
     pub fn initial(&self) -> &T {
         &self.initial

@@ -1,7 +1,7 @@
-//! Everything a program leaves to chance goes through one object, so that a test can try all of it.
+//! All random and unspecified outcomes are chosen by one object, so that a test can enumerate them.
 //!
-//! `random`, the `random` hash, action selectors, meters and early random drop ask a [`Choices`]
-//! which of a number of outcomes to take, and offer the one that a real switch would take.
+//! `random`, the `random` hash, action selectors, meters and early random drop call
+//! [`Choices::choose`] with the number of outcomes, and the one that a real switch would take.
 //! [`Defaults`] takes that one; [`Script`] replays a list; [`enumerate`] runs something once per
 //! combination of outcomes.
 
@@ -22,7 +22,7 @@ pub enum ChoiceKind {
     Wred,
 }
 
-/// Decides.
+/// Chooses outcomes.
 pub trait Choices {
     /// One of `0..outcomes`. `default` is in that range, which is never empty.
     fn choose(&mut self, kind: ChoiceKind, outcomes: u64, default: u64) -> u64;
@@ -41,13 +41,13 @@ impl Choices for Defaults {
 /// A choice that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// What was chosen.
+    /// The operation.
     pub kind: ChoiceKind,
     /// How many outcomes there were.
     pub outcomes: u64,
-    /// What the default was.
+    /// The default outcome.
     pub default: u64,
-    /// What was taken.
+    /// The chosen outcome.
     pub taken: u64,
 }
 
@@ -115,7 +115,7 @@ impl Choices for Script {
 /// Outcomes that [`enumerate`] tries per choice.
 pub const OUTCOME_CAP: u64 = 64;
 
-/// What [`enumerate`] found.
+/// The result of [`enumerate`].
 #[derive(Debug, Clone)]
 pub struct Enumeration<R> {
     /// The choices of each run and what the run gave. The first run took all defaults.

@@ -24,7 +24,7 @@ pub const MAX_PASSES: u32 = 64;
 /// Queues of a port; the one with the largest number is served first.
 pub const PRIORITIES: usize = 8;
 
-/// What the architecture is lent for one step.
+/// The environment of one step of an architecture.
 pub struct Env<'a> {
     /// Tables, registers and so on.
     pub state: &'a mut State,
@@ -125,7 +125,7 @@ pub struct EgressPacket {
 pub struct Handling {
     /// Egress sends it as it is.
     pub bypasses_egress: bool,
-    /// It goes to the port of deflection if its queue is full.
+    /// It is deflected to the deflection port if its queue is full.
     pub deflect: bool,
     /// So it did.
     pub is_deflected: bool,
@@ -157,7 +157,7 @@ pub struct Exclusion {
 }
 
 impl EgressPacket {
-    /// A packet that nothing has been said of yet.
+    /// A packet without requests.
     #[must_use]
     pub fn new(state: PacketState, ingress_port: u32, passes: u32, tag: PacketTag) -> Self {
         EgressPacket {
@@ -181,7 +181,7 @@ impl EgressPacket {
     }
 }
 
-/// What the queue did to a packet.
+/// The queue that a packet has left, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueInfo {
     /// Port whose queue it left.
@@ -202,7 +202,7 @@ pub struct ReplicationRules {
     pub groups: RangeInclusive<u32>,
     /// Numbers of sessions.
     pub sessions: RangeInclusive<u32>,
-    /// Sessions that the control plane need not make, each with the port its clones go to.
+    /// Sessions that exist from the start, each with the port of its clones.
     pub initial: &'static [(u32, u32)],
     /// Numbers of the lists of ports that packets may exclude, and of the nodes; 0: packets exclude
     /// nothing.
@@ -224,7 +224,7 @@ impl Default for ReplicationRules {
     }
 }
 
-/// What the switch must do with packets.
+/// An action of the switch on a packet.
 #[derive(Debug)]
 pub enum Action {
     /// Put it in the queue of a port.
@@ -286,7 +286,7 @@ impl Action {
 pub struct Drop {
     /// Why.
     pub reason: DropReason,
-    /// What in the source caused it, where known.
+    /// Its cause in the source, where known.
     pub loc: Option<Loc>,
     /// The packet's name in a trace.
     pub tag: PacketTag,
@@ -316,7 +316,7 @@ pub enum DropReason {
     NoSuchPriority,
     /// The clone session is not configured (only the clone is dropped).
     NoSuchSession,
-    /// The multicast group has no nodes, or there is no such group.
+    /// The multicast group has no nodes, or does not exist.
     EmptyGroup,
     /// It was longer than a packet may be.
     TooLong,
@@ -418,7 +418,7 @@ pub trait Architecture: Send + Sync {
     /// A queue of a port holds this number of packets now.
     fn queue_changed(&self, _env: &mut Env<'_>, _port: u32, _priority: u64, _depth: u64) {}
 
-    /// What the control plane may do about multicast and clones.
+    /// The rules of the architecture for multicast groups and clone sessions.
     fn replication(&self) -> ReplicationRules {
         ReplicationRules::default()
     }
@@ -453,14 +453,15 @@ pub trait Architecture: Send + Sync {
         MAX_PASSES
     }
 
-    /// What a port does to a packet that has left a pipeline by
+    /// Processes, for its port, a packet that has left a pipeline by
     /// [`StampAndTransmit`](crate::FusedExit::StampAndTransmit): changes its bytes in place, and
     /// says how many of the first are not sent.
     fn fused_stamp(&self, _bytes: &mut [u8], _now_ns: u64) -> usize {
         0
     }
 
-    /// Executes extern call number `call` of a pipeline. `false`: the packet is dropped.
+    /// Executes extern call number `call` of a pipeline. `false`: the packet leaves by the call's
+    /// abort exit.
     fn fused_call(
         &self,
         _env: &mut Env<'_>,

@@ -88,7 +88,7 @@ impl LoadError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{place}: {problem}; only the interpreter can follow it")]
 pub struct NotCompiled {
-    /// What it is that cannot be compiled.
+    /// The construct that cannot be compiled.
     pub problem: String,
     /// `file:line:column`
     pub place: String,
@@ -128,11 +128,11 @@ impl NotCompiled {
     }
 }
 
-/// What a compiled program leaves to the interpreter.
+/// A part of a compiled program that is left to the interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what}: {why}")]
 pub struct LeftOut {
-    /// Which packets, or what of them.
+    /// The packets, or the part of their processing.
     pub what: &'static str,
     /// Why.
     pub why: String,

@@ -13,7 +13,7 @@ use weir_interp::{Abort, ArgValue, CallContext, MethodEngine, Outcome, PacketSta
 use weir_ir::pipeline::Pipeline;
 use weir_ir::{Bits, Call, ExternId, Loc, VarId};
 
-/// What an input of a pipeline is.
+/// The source of a pipeline's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// The port the packet came in at.
@@ -68,11 +68,11 @@ pub struct Queueing {
     pub class: VarId,
     /// Egress sends it as it is.
     pub bypasses: VarId,
-    /// It goes to the port of deflection if its queue is full.
+    /// It is deflected to the deflection port if its queue is full.
     pub deflects: VarId,
 }
 
-/// What happens to a packet that leaves a pipeline.
+/// The handling of a packet that leaves a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FusedExit {
     /// It is sent to the port in this variable.
@@ -97,9 +97,9 @@ pub enum FusedExit {
 pub struct Fused {
     /// The pipeline to compile.
     pub pipeline: Arc<Pipeline>,
-    /// What each of its inputs is.
+    /// The source of each of its inputs.
     pub inputs: Vec<Input>,
-    /// What each of its exits means.
+    /// The handling of packets at each of its exits.
     pub exits: Vec<FusedExit>,
     /// Extern types that are action selectors.
     pub selectors: &'static [&'static str],

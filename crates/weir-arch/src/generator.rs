@@ -34,16 +34,16 @@ const PORTS: u32 = 128;
 /// Port masks of a pipe, where the chip has any.
 pub const MASKS: usize = 2;
 
-/// What generators are able to do.
+/// The capabilities of generators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratorModel {
     /// Pipes, each with a generator.
     pub pipes: u32,
     /// Applications of each.
     pub applications: u32,
-    /// Local numbers of the ports that can generate, and look for patterns.
+    /// Local numbers of the ports that can generate packets and match patterns.
     pub ports: RangeInclusive<u32>,
-    /// First bytes of a packet that patterns are about.
+    /// The first bytes of a packet, which patterns match.
     pub pattern_bytes: usize,
     /// Generated packets carry these bytes after their header; deparsers may give them, too. Else
     /// three of them are in the header.
@@ -52,12 +52,12 @@ pub struct GeneratorModel {
     pub gaps_from_end: bool,
 }
 
-/// What a port has to do with its pipe's generator.
+/// The role of a port for its pipe's generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GeneratorPort {
     /// Applications send by it.
     pub generates: bool,
-    /// Packets that recirculate by it are looked at for patterns.
+    /// Packets that recirculate by it are matched against patterns.
     pub matches: bool,
 }
 
@@ -70,7 +70,7 @@ pub enum GeneratorError {
     /// A number is too large.
     #[error("{what} {number} is beyond the last, {last}")]
     Beyond {
-        /// What it is the number of.
+        /// The kind of number.
         what: &'static str,
         /// The number.
         number: u64,
@@ -90,10 +90,10 @@ pub enum GeneratorError {
     /// The chip has no such trigger.
     #[error("the first chip's deparsers trigger nothing, and it has no port masks")]
     Trigger,
-    /// A pattern is about more than the chip looks at.
+    /// A pattern has more bits than the chip compares.
     #[error("a pattern is about the first {bytes} bytes of a packet: its value or mask has more bits")]
     Pattern {
-        /// Bytes that the chip looks at.
+        /// Bytes that the chip compares.
         bytes: usize,
     },
 }
@@ -157,7 +157,7 @@ impl Generators {
         }
     }
 
-    /// What they are able to do.
+    /// Their capabilities.
     #[must_use]
     pub fn model(&self) -> &GeneratorModel {
         &self.model
@@ -291,7 +291,7 @@ impl Generators {
         is_one.then_some(()).ok_or(GeneratorError::Port { port, first, last })
     }
 
-    /// Sets what a port has to do with its pipe's generator.
+    /// Sets the role of a port for its pipe's generator.
     ///
     /// # Errors
     /// It is none of those that can generate.
@@ -301,7 +301,7 @@ impl Generators {
         Ok(())
     }
 
-    /// What a port has to do with its pipe's generator.
+    /// The role of a port for its pipe's generator.
     #[must_use]
     pub fn port(&self, port: u32) -> GeneratorPort {
         self.ports.get(&port).copied().unwrap_or_default()

@@ -101,7 +101,7 @@ pub enum Algorithm {
     Spread,
 }
 
-/// What each byte does to the register of a reflected CRC of up to 32 bits.
+/// The lookup table of a reflected CRC of up to 32 bits, by byte.
 const fn table(polynomial: u32, width: u32) -> [u32; 256] {
     let polynomial = polynomial.reverse_bits() >> (32 - width);
     let mut table = [0; 256];
@@ -119,7 +119,8 @@ const fn table(polynomial: u32, width: u32) -> [u32; 256] {
     table
 }
 
-/// What eight bytes at once do to the register: table `k` is for a byte that `k` more follow.
+/// The lookup tables for eight bytes at once (slicing-by-8): table `k` is for a byte that `k` more
+/// follow.
 type Slices = [[u32; 256]; 8];
 
 static CRC32_SLICES: Slices = slices(0x04c1_1db7, 32);
@@ -232,7 +233,7 @@ pub fn identity(data: &[u8]) -> u64 {
 }
 
 /// The hash of bytes. `custom` are the parameters of the custom CRCs, of 32 and of 16 bits. For
-/// [`Algorithm::Random`] it is 0: the caller asks its [`Choices`](crate::Choices).
+/// [`Algorithm::Random`] it is 0: the caller uses its [`Choices`](crate::Choices).
 #[must_use]
 pub fn compute(algorithm: Algorithm, data: &[u8], custom: &(CrcParameters, CrcParameters)) -> u64 {
     match algorithm {

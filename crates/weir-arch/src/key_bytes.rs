@@ -1,4 +1,4 @@
-//! Key material on its way from the control plane to externs.
+//! Key material from the control plane to externs.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

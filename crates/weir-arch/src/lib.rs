@@ -6,8 +6,8 @@
 //! ([`V1Model`] says where not), PSA as its specification says ([`Psa`]), TNA and T2NA as the chips
 //! do ([`Tna`] says where not).
 //!
-//! What this crate does not do: it has no ports, no queues, no replication lists, no clone
-//! sessions, no clock and no threads: those are the switch's. It knows no control-plane protocol.
+//! The crate has no ports, no queues, no replication lists, no clone sessions, no clock and no
+//! threads: those are the switch's. It knows no control-plane protocol.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -50,7 +50,7 @@ mod state;
 mod tna;
 mod v1;
 
-/// What architectures are made of: of use to those that are defined outside this crate, too.
+/// Components of architectures, also for those that are defined outside this crate.
 ///
 /// An implementation of [`Architecture`] keeps [`kit::Engines`] to run its programmable blocks,
 /// what each call does (resolved by a [`kit::Vocabulary`]), and the variables that it sets and

@@ -43,7 +43,7 @@ pub fn member(value: Option<&ConstValue>) -> &str {
     }
 }
 
-/// What a counter or meter counts, by the name of the member.
+/// The unit of a counter or meter, by the name of the member.
 #[must_use]
 pub fn unit(value: Option<&ConstValue>) -> Unit {
     match member(value).to_ascii_lowercase().as_str() {

@@ -49,7 +49,7 @@ pub struct MeterConfig {
     pub pbs: u64,
 }
 
-/// What a meter says of a packet. The numbers are v1model's.
+/// The result of a meter. The numbers are v1model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Color {
     /// Within the committed rate.
@@ -102,7 +102,7 @@ impl Meter {
     }
 
     /// The colour of a packet of this many tokens; takes the tokens. It is no better than `before`,
-    /// what an earlier meter said of the packet (green: the meter is colour-blind). `force`
+    /// the result of an earlier meter (green: the meter is colour-blind). `force`
     /// overrides the colour (and takes what that colour takes, as far as it is there).
     pub fn execute(&mut self, tokens: u64, now_ns: u64, before: Color, force: impl FnOnce(Color) -> Color) -> Color {
         let Some(config) = self.config else {

@@ -509,7 +509,7 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         results: result.into_iter().collect(),
         entry: None,
         closure: 0,
-        // Compilers of the pipeline go by `CallKind`, not by this.
+        // Compilers of the pipeline use `CallKind`, not this.
         is_pure: true,
         execution: weir_ir::Execution::Inline,
     })

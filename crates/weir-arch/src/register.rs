@@ -173,7 +173,7 @@ pub struct WordCells {
     /// The value of all cells at creation. Memory holds the XOR with it, so that untouched (zero)
     /// memory is right.
     base: Vec<u64>,
-    /// What a cell never written holds.
+    /// The value of a cell that was never written.
     initial: Vec<u64>,
     /// Only the cells requested so far are contiguous.
     grows: bool,

@@ -1,4 +1,4 @@
-//! The architectures there are, and what everyone else asks about them before a program runs.
+//! The registry of architectures: the properties by which the compiler and the switch select one.
 
 use crate::conform;
 use crate::driver::Architecture;
@@ -16,14 +16,14 @@ pub static ARCHITECTURES: &[&Registration] = &[&v1::REGISTRATION, &psa::REGISTRA
 /// An architecture as the compiler and the switch find it.
 #[derive(Debug, Clone, Copy)]
 pub struct Registration {
-    /// What the compiler must know.
+    /// Its description for the compiler.
     pub target: Target,
     /// The scalar that holds the port a packet came in at: the role of its group, and its path
     /// there.
     pub ingress_port: (&'static str, &'static str),
-    /// What it reads of a program's variables by itself: see [`observes`].
+    /// The variables of a program that its driver reads: see [`observes`].
     pub observes: fn(&Program) -> Observer,
-    /// What programs rely on that devices of the architecture cannot do.
+    /// Features that programs rely on and devices of the architecture lack.
     pub advise: fn(&Program) -> Vec<Advice>,
     /// Prepares a program to run.
     pub load: Loader,
@@ -34,9 +34,9 @@ pub struct Registration {
 pub struct Advice {
     /// A stable code in kebab-case.
     pub code: &'static str,
-    /// What it is, and which rule it is against.
+    /// The feature, and the rule that it violates.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: &'static str,
     /// Where.
     pub loc: Loc,
@@ -45,7 +45,8 @@ pub struct Advice {
 /// Says of a scalar of a shared group, by the group's role, whether the architecture reads it.
 pub type Observer = Box<dyn Fn(&str, &SharedLeaf) -> bool>;
 
-/// Makes an architecture of a program and its engine, or says all that stands against it.
+/// Makes an architecture of a program and its engine, or returns all reasons why that is
+/// impossible.
 pub type Loader = fn(Arc<dyn Executable>, &Registry) -> Result<Box<dyn Architecture>, Vec<LoadError>>;
 
 /// Every architecture that programs can be compiled for.
@@ -110,7 +111,7 @@ pub fn nonconformities(program: &Program) -> Vec<LoadError> {
     find(program).map_or(Vec::new(), |a| conform::errors(program, &a.target))
 }
 
-/// What a program relies on that devices of its architecture cannot do.
+/// The features that a program relies on and devices of its architecture lack.
 #[must_use]
 pub fn advice(program: &Program) -> Vec<Advice> {
     find(program).map_or(Vec::new(), |a| (a.advise)(program))
@@ -134,8 +135,8 @@ pub fn port_bits(program: &Program) -> u32 {
     var.map_or(32, |v| program.vars[v].ty.width().min(32))
 }
 
-/// What ports may be given for the program's parsers to read; `None`: its architecture has nothing
-/// like that.
+/// The port metadata that can be configured for the program's parsers; `None`: its architecture has
+/// none.
 #[must_use]
 pub fn port_metadata(program: &Program) -> Option<&'static PortMetadataSpec> {
     find(program).and_then(|a| a.target.control.port_metadata.as_ref())

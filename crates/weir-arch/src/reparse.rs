@@ -42,7 +42,7 @@ fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
     a == b && a.iter().all(|ty| matches!(ty, Type::Bits(_)))
 }
 
-/// What the egress parser may do, over all paths.
+/// The effects of the egress parser, over all paths.
 #[derive(Default)]
 struct Explored {
     /// Emitted headers with the egress headers they become.

@@ -377,7 +377,7 @@ fn covers(m: &KeyMatch, value: &Bits) -> bool {
     }
 }
 
-/// What is kept of an instance while a packet runs; the default at its first use.
+/// The per-packet state of an instance; the default at its first use.
 pub(crate) fn slot<T: Default>(all: &mut Vec<(ExternId, T)>, id: ExternId) -> &mut T {
     let index = all.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
         all.push((id, T::default()));

@@ -1,8 +1,8 @@
-//! What the files of an architecture declare of its externs, and whether calls and instances of a
-//! program are like that.
+//! The extern declarations in an architecture's files, and the check that calls and instances of a
+//! program conform to them.
 //!
-//! This is no P4 front end. It reads the heads of extern declarations, all of them, whatever `#if`
-//! stands around them; a type that it cannot read has any width.
+//! This is no P4 front end. It reads the heads of all extern declarations and ignores `#if`; a type
+//! that it cannot read has any width.
 
 mod declarations;
 

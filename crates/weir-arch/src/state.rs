@@ -45,7 +45,7 @@ impl Count {
     }
 }
 
-/// What a counter or meter counts.
+/// The unit of a counter or meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Packets.
@@ -178,7 +178,7 @@ pub struct TableState {
     pub misses: u64,
     /// Direct counters and meters.
     pub direct: Vec<ExternId>,
-    /// What an empty group does, where that is not the default action.
+    /// The action of an empty group, if it is not the default action.
     pub(crate) empty_group: Option<ActionCall>,
     /// For tables with a profile: per action of the profile its index in the table.
     pub(crate) profile_actions: Vec<Option<usize>>,
@@ -203,8 +203,8 @@ pub struct State {
     custom_crc_set: (bool, bool),
     /// Widths of the custom CRCs that the program uses.
     pub(crate) custom_crcs: Vec<u32>,
-    /// What the control plane says of ports, as the bytes that parsers see, where the architecture
-    /// has such.
+    /// The port metadata that the control plane has configured, as the bytes that parsers read, if
+    /// the architecture has any.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
     /// The keys that the control plane has given to externs, by instance and number: to give them
     /// again, not to show them.

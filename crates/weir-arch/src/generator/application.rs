@@ -6,25 +6,25 @@ use std::collections::VecDeque;
 /// Triggers that an application keeps while it is busy with one; more are lost.
 const WAITING: usize = 64;
 
-/// What makes an application send.
+/// The trigger of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trigger {
-    /// Once, so long after the application was enabled.
+    /// Once, after a delay from when the application was enabled.
     OneShot {
         /// Nanoseconds.
         after_ns: u32,
     },
-    /// Again and again.
+    /// Periodically.
     Periodic {
         /// Nanoseconds.
         every_ns: u32,
     },
     /// A port of the pipe goes down.
     PortDown {
-        /// Number of the mask with the ports that are meant; `None`: all.
+        /// Number of the mask that selects ports; `None`: all.
         mask: Option<u32>,
     },
-    /// A packet recirculates that begins so.
+    /// A packet recirculates whose first bytes match.
     Recirculated(Pattern),
     /// A deparser requests packets, with bytes that match these.
     Deparser(Pattern),
@@ -33,21 +33,21 @@ pub enum Trigger {
 /// Bits of a packet's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pattern {
-    /// What they are.
+    /// Their values.
     pub value: u128,
-    /// Which of them matter.
+    /// The bits that are compared.
     pub mask: u128,
 }
 
 impl Pattern {
-    /// Whether these are such.
+    /// Whether these bits match.
     #[must_use]
     pub fn matches(self, bits: u128) -> bool {
         (bits ^ self.value) & self.mask == 0
     }
 }
 
-/// What a generator is to send, and when.
+/// The configuration of an application: the packets that it sends, and their trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
     /// It sends at all.
@@ -116,7 +116,7 @@ impl Application {
     }
 }
 
-/// What an application has done.
+/// The counters of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Triggers.
@@ -127,18 +127,18 @@ pub struct Counts {
     pub packets: u64,
 }
 
-/// What a trigger brings along.
+/// The event that has triggered an application.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cause {
-    /// The port, or bits of the packet: what goes into the header.
+    /// The port, or bits of the packet, for the header.
     pub key: u32,
     /// Bytes after the header.
     pub context: Vec<u8>,
-    /// Where in the buffer the packet is, and how long, where the application does not say that.
+    /// Offset and length of the packet in the buffer, if they are not the application's.
     pub from: Option<(u32, u32)>,
 }
 
-/// Packets of a trigger that are on their way.
+/// A trigger whose packets are being sent.
 #[derive(Debug, Clone)]
 pub(super) struct Running {
     pub cause: Cause,

@@ -23,7 +23,7 @@ pub enum GeneratorWrite {
         pipe: u32,
         /// The application.
         app: u32,
-        /// What it has done.
+        /// Its counters.
         counts: Counts,
     },
     /// Writes to the buffer of a pipe.
@@ -35,11 +35,11 @@ pub enum GeneratorWrite {
         /// What.
         bytes: Vec<u8>,
     },
-    /// Sets what a port has to do with its pipe's generator.
+    /// Sets the role of a port for its pipe's generator.
     Port {
         /// The port.
         port: u32,
-        /// What it has to do with it.
+        /// Its role.
         what: GeneratorPort,
     },
     /// Sets a mask of a pipe.
@@ -53,7 +53,7 @@ pub enum GeneratorWrite {
     },
 }
 
-/// What takes a [`GeneratorWrite`] back.
+/// The undo record of a [`GeneratorWrite`].
 #[derive(Debug)]
 pub struct GeneratorUndo(Undo);
 

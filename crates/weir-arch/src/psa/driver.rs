@@ -24,7 +24,7 @@ use weir_extern_api::Registry;
 use weir_interp::{Abort, BodyKey, Executable, Outcome, PacketState, PacketTag, SiteId};
 use weir_ir::{Bits, Call, HeaderId, Program, VarId};
 
-/// The port whose packets go back to ingress: `PSA_PORT_RECIRCULATE`.
+/// The port that leads back to ingress: `PSA_PORT_RECIRCULATE`.
 pub(crate) const PORT_RECIRCULATE: u32 = 0xffff_fffa;
 /// The port of the control plane: `PSA_PORT_CPU`.
 pub(crate) const PORT_CPU: u32 = 0xffff_fffd;
@@ -99,7 +99,7 @@ pub struct Psa {
     pub(crate) blocks: ProgrammableBlocks,
     pub(crate) fields: Fields,
     pub(crate) colors: Colors,
-    /// What the ingress deparser emits, where that can be said beforehand.
+    /// The headers that the ingress deparser emits, if their order is known at compile time.
     pub(crate) emits: Option<Vec<Emit>>,
     /// See [`Psa::aliases`].
     aliases: OnceLock<Vec<(usize, HeaderId)>>,
@@ -146,7 +146,7 @@ impl Psa {
         })
     }
 
-    /// What a call does.
+    /// The operation of a call.
     pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
         self.ops.get(site.index())
     }
@@ -245,7 +245,7 @@ impl Psa {
         Ok(state)
     }
 
-    /// What follows the ingress control.
+    /// Continues after the ingress control.
     fn end_of_ingress(&self, packet: &IngressPacket, mut state: PacketState, env: &mut Env<'_>) -> Vec<Action> {
         let (fields, tag) = (&self.fields, packet.tag);
         let output = fields.ingress;
@@ -373,7 +373,7 @@ impl Psa {
         EgressPacket::new(state, port, passes, tag)
     }
 
-    /// What follows the egress control.
+    /// Continues after the egress control.
     fn end_of_egress(&self, mut packet: EgressPacket, port: u32, env: &mut Env<'_>) -> Vec<Action> {
         let (fields, tag) = (&self.fields, packet.tag);
         let output = fields.egress;

@@ -38,7 +38,7 @@ const TYPES: &[&str] = &[
     "Digest",
 ];
 
-/// What one call of the program's text does.
+/// The operation of a call in the program's text.
 #[derive(Clone)]
 pub(crate) enum Op {
     Hash(Algorithm),
@@ -73,7 +73,7 @@ pub(crate) enum Op {
     Flags {
         set: Vec<usize>,
         clear: Vec<usize>,
-        /// The packet goes to the port of recirculation, which is this field of the second
+        /// The packet is sent to the recirculation port, which is this field of the second
         /// argument.
         recirculates: Option<usize>,
     },
@@ -130,7 +130,7 @@ pub(crate) fn resolve(
     vocabulary.resolve(program, sites, |call| own(program, call), Op::Registered)
 }
 
-/// What a call of PSA's own does.
+/// The operation of a call of PSA's own externs.
 pub(crate) fn own(program: &Program, call: &Call) -> Option<Op> {
     match call.instance {
         Some(instance) => method(program, instance, call),
@@ -245,7 +245,7 @@ pub(crate) fn resource(program: &Program, index: usize, instance: &ExternInstanc
     }
 }
 
-/// What the cells of a register begin with.
+/// The initial value of a register's cells.
 fn initial(instance: &ExternInstance) -> Option<&ConstValue> {
     argument(instance, "initial_value", 1)
 }

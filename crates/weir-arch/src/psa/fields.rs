@@ -33,7 +33,7 @@ impl Path {
 /// Metadata that a packet carries from one programmable block to another: the variables of a group.
 pub(crate) type Carried = Arc<[VarId]>;
 
-/// The variables. What a program does not have is `None`.
+/// The variables; `None` where a program does not have one.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     /// `ingress_port` and `packet_path` of the ingress parser's and of the ingress control's input.

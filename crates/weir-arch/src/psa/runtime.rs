@@ -10,7 +10,7 @@ use crate::state::Digest;
 use weir_interp::{ArgValue, BitBuffer, CallContext, CallEffect, LookupDetail, LookupOutcome, PacketState, Runtime};
 use weir_ir::{Bits, ExternId, Loc, TableId, ValueSetId};
 
-/// What instances of `Checksum` and `InternetChecksum` hold while one programmable block runs.
+/// The state of instances of `Checksum` and `InternetChecksum` while one programmable block runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checksums {
     data: Vec<(ExternId, BitBuffer)>,

@@ -1,4 +1,4 @@
-//! What the compiler must know of PSA. Source: `psa.p4` of p4c; the roles are ours.
+//! The description of PSA for the compiler. Source: `psa.p4` of p4c; the roles are ours.
 
 use super::externs::EMPTY_GROUP;
 use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation, Other};
@@ -7,8 +7,9 @@ use weir_ir::target::{ControlSpec, PackageSpec, PropertySpec, ResourceKind, Reso
 
 /// `PSA_Switch(IngressPipeline(ip, ig, id), pre, EgressPipeline(ep, eg, ed), bqe)` of psa.p4.
 ///
-/// What the ingress deparser writes for a later parser (resubmit, clone, normal and recirculate
-/// metadata) is one group for the writer and the reader: the architecture carries its values over.
+/// Metadata that the ingress deparser writes for a later parser (resubmit, clone, normal and
+/// recirculate metadata) is one group for the writer and the reader: the architecture carries its
+/// values over.
 pub(crate) const TARGET: Target = Target {
     name: "psa",
     files: &[

@@ -41,7 +41,7 @@ pub(super) struct ExternType {
     pub methods: HashMap<String, Vec<Signature>>,
 }
 
-/// What files declare.
+/// The declarations of files.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     pub types: HashMap<String, ExternType>,
@@ -262,7 +262,7 @@ fn split<'a, 'b>(tokens: &'b [&'a str]) -> Vec<&'b [&'a str]> {
 }
 
 fn parameter(tokens: &[&str]) -> Option<Parameter> {
-    // What stands after `=` is the value of one that is left out.
+    // The default value of a parameter follows `=`.
     let end = tokens.iter().position(|t| *t == "=").unwrap_or(tokens.len());
     let optional = tokens.contains(&"@optional") || end < tokens.len();
     let tokens: Vec<&str> = tokens[..end].iter().copied().filter(|t| *t != "@optional").collect();

@@ -56,7 +56,7 @@ pub(crate) fn advice(program: &Program, is_second: bool) -> Vec<Advice> {
     found.list
 }
 
-/// What was found, each once.
+/// The advice found, each once.
 #[derive(Default)]
 struct Found {
     list: Vec<Advice>,
@@ -411,7 +411,7 @@ fn keys(table: &Table, found: &mut Found) {
     }
 }
 
-/// What resubmitted packets bring along.
+/// The metadata of resubmitted packets.
 fn resubmissions(program: &Program, found: &mut Found) {
     for (_, block) in program.blocks.iter().flat_map(|b| b.body.blocks.iter()) {
         for inst in &block.insts {

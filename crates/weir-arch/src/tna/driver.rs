@@ -95,7 +95,7 @@ impl Tna {
         })
     }
 
-    /// What a call does.
+    /// The operation of a call.
     pub(crate) fn op(&self, site: SiteId) -> Option<&ExternOp> {
         self.ops.get(site.index())
     }

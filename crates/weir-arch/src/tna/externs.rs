@@ -135,7 +135,7 @@ pub(crate) enum ExternOp {
     /// Sets all cells of a register.
     Clear(ExternId),
     Register(Arc<RegisterCall>),
-    /// One bit of the result, by what comparisons said: the arguments of those that there are.
+    /// One bit of the result, by the outcomes of comparisons: the arguments with those outcomes.
     Predicate([Option<usize>; 4]),
     /// The index of the cell that the register action around the call accesses.
     Address,
@@ -256,7 +256,7 @@ fn check(program: &Program, instance: &ExternInstance) -> Result<(), LoadError> 
     registers::check(program, instance)
 }
 
-/// What a call of the architecture's own does.
+/// The operation of a call of the architecture's own externs.
 pub(crate) fn own(program: &Program, call: &Call, loc: Loc) -> Result<Option<ExternOp>, LoadError> {
     match call.instance {
         Some(instance) => method(program, instance, call, loc),
@@ -379,7 +379,7 @@ fn kind(instance: &ExternInstance) -> Option<u64> {
     instance.arguments.first().map(|(_, value)| number(Some(value)))
 }
 
-/// What a meter answers for green, yellow and red.
+/// The results of a meter for green, yellow and red.
 fn results(instance: &ExternInstance) -> [u8; 3] {
     let of = |name: &str, standard| match argument(instance, name, usize::MAX) {
         Some(value) => number(Some(value)) as u8,

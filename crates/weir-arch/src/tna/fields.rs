@@ -29,7 +29,7 @@ impl Direction {
     }
 }
 
-/// What the pipes of a program have.
+/// The variables and programmable blocks of a pipe.
 #[derive(Debug, Clone)]
 pub(crate) struct Pipe {
     pub ingress: Gress,
@@ -76,7 +76,7 @@ pub(crate) struct Gress {
     pub intrinsic: Intrinsic,
     pub timestamp: Option<VarId>,
     pub error: Option<VarId>,
-    /// The control or the deparser looks at `parser_err`.
+    /// The control or the deparser reads `parser_err`.
     pub reads_error: bool,
     pub drop: Option<VarId>,
     pub digest_type: Option<VarId>,
@@ -292,10 +292,10 @@ fn never_compared(program: &Program, var: VarId, deparser: &Body) -> u64 {
 }
 
 /// The pipes of a program, each port's by its number: those that a program does not have are the
-/// first two in turn.
+/// first two alternately.
 pub(crate) fn pipes(program: &Program) -> Result<Vec<Pipe>, Vec<LoadError>> {
-    // Some rules depend on what the code reads. What it reads without effect does not count: it may
-    // be gone already.
+    // Some rules depend on what the code reads. Reads without effect do not count: passes may have
+    // removed them.
     let mut effective = program.clone();
     let observes = crate::observes(&effective);
     weir_ir::passes::optimize(&mut effective, &observes);

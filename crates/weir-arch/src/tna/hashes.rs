@@ -32,7 +32,7 @@ const CRC64: CrcParameters = CrcParameters {
 };
 
 impl Hashing {
-    /// What the constructor's arguments say.
+    /// The function that the constructor's arguments specify.
     pub(crate) fn new(program: &Program, instance: &ExternInstance) -> Result<Self, LoadError> {
         let (algorithm, width) = match member(argument(instance, "algo", 0)) {
             "IDENTITY" => (Algorithm::Identity, 64),

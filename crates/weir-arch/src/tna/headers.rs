@@ -1,4 +1,4 @@
-//! What the parsers see in front of a packet.
+//! The intrinsic headers that parsers read in front of a packet.
 
 use super::fields::{Gress, Intrinsic, PIPE_COUNT};
 use crate::driver::{EgressPacket, QueueInfo};
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use weir_interp::{BitBuffer, Frame};
 use weir_ir::{Bits, Program, Type};
 
-/// What the chips differ in.
+/// The differences between the chips.
 #[derive(Debug, Clone)]
 pub(crate) struct Chip {
     /// The name of the architecture in messages.
@@ -16,7 +16,7 @@ pub(crate) struct Chip {
     pub port_metadata: usize,
     /// Bytes of the egress intrinsic header.
     pub egress_header: usize,
-    /// Local numbers of the ports whose packets go back to ingress.
+    /// Local numbers of the ports that lead back to ingress.
     pub recirculation: RangeInclusive<u32>,
     /// The port of the CPU.
     pub cpu_port: u32,
@@ -58,7 +58,7 @@ impl Chip {
         is_second: true,
     };
 
-    /// What its packet generators are able to do.
+    /// The capabilities of its packet generators.
     pub(crate) fn generators(&self) -> GeneratorModel {
         GeneratorModel {
             pipes: PIPE_COUNT as u32,
@@ -76,7 +76,7 @@ const INGRESS_TYPE: &str = "ingress_intrinsic_metadata_t";
 pub(crate) const EGRESS_TYPE: &str = "egress_intrinsic_metadata_t";
 
 /// A header of the program's with these values in it, by the names of its fields; one of zeros
-/// where the program does not have the type, and so looks at no field.
+/// where the program does not have the type, and so reads no field.
 fn compose(program: &Program, name: &str, length: usize, value: impl Fn(&str) -> u64) -> Vec<u8> {
     let Some((_, ty)) = program.header_types.iter().find(|(_, t)| t.name == name) else {
         return vec![0; length];

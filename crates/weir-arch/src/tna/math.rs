@@ -18,7 +18,7 @@ pub(crate) struct MathUnit {
 }
 
 impl MathUnit {
-    /// What the constructor's arguments say.
+    /// The function that the constructor's arguments specify.
     pub(crate) fn new(instance: &ExternInstance) -> Self {
         if let Some(ConstValue::Bool(invert)) = argument(instance, "invert", 0) {
             let mut table = [0; 16];
@@ -96,7 +96,7 @@ impl MathUnit {
     }
 
     /// The function of a number with these four highest bits, the first at the position of the
-    /// exponent. What does not fit is all ones.
+    /// exponent, saturated to all ones.
     fn value(&self, mantissa: usize, exponent: i64, width: u32) -> Bits {
         let (mantissa, exponent) = match self.shift < 0 && exponent % 2 != 0 {
             true => (mantissa / 2, exponent + 1),

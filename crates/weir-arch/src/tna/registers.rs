@@ -37,7 +37,7 @@ pub(crate) struct RegisterCall {
     /// Cells that the action sees as one value.
     pub cell_count: u64,
     pub body: Body,
-    /// What runs where the queue or stack is full or empty.
+    /// The body that runs if the queue or stack is full or empty.
     otherwise: Option<Body>,
     /// Positions of the arguments for the second result and on, where they are given.
     pub results: Vec<Option<usize>>,
@@ -60,8 +60,8 @@ pub(crate) struct Body {
     pub results: Vec<Vec<VarId>>,
 }
 
-/// What kind of action an extern type is: how many cells it sees is up to their width, where it
-/// sees more than one.
+/// The kind of a register action's extern type. If an action accesses several cells, their width
+/// decides how many.
 enum Kind {
     Register,
     MinMax,
@@ -228,7 +228,7 @@ fn is_low_part(values: &[u32], cells: &[u32]) -> bool {
     matches!((values, cells), ([value], [cell]) if (1..*cell).contains(value))
 }
 
-/// What a method of a register or of an action on one does.
+/// The operation of a method of a register or of a register action.
 pub(crate) fn method(program: &Program, id: ExternId, call: &Call, loc: Loc) -> Result<Option<ExternOp>, LoadError> {
     let instance = &program.externs[id];
     let name = call.function.as_str();
@@ -343,8 +343,9 @@ fn range(index: u64, cells: u64) -> std::ops::Range<u64> {
     first..first.saturating_add(cells)
 }
 
-/// What an action sees of its cells: their scalars, or, of more than one cell, values of these
-/// widths that are made of them: the first cell is the lowest part of the first value.
+/// The values that an action reads from its cells: the scalars of one cell; of several cells, their
+/// concatenation split into these widths, with the first cell as the lowest part of the first
+/// value.
 fn read(register: &RegisterArray, index: u64, cells: u64, values: &[u32]) -> Option<Vec<Bits>> {
     if cells == 1 {
         return register.read(index);

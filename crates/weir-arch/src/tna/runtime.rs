@@ -25,14 +25,14 @@ pub(crate) struct Requests {
     pub generate: Option<Vec<u8>>,
 }
 
-/// What counts a packet that is yet to be sent: a counter or meter, its index, and bytes that do
-/// not count.
+/// A deferred count of a packet that is yet to be sent: the counter or meter, its index, and bytes
+/// that do not count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeferredCount {
     pub id: ExternId,
     pub index: u64,
     pub byte_adjustment: u64,
-    /// Of a meter the colour that it has given, and the bytes that it has taken.
+    /// Of a meter: its result, and the bytes that it has taken.
     pub metered: Option<(Color, u64)>,
 }
 
@@ -47,8 +47,8 @@ impl DeferredCount {
     }
 }
 
-/// What a checksum of a parser will be when the parser is done: the sum so far, from which bit on
-/// extracted headers are taken away from it, and where it goes.
+/// A residual checksum that the parser has deposited: the sum so far, the bit from which extracted
+/// headers are subtracted, and the variables that receive the result.
 #[derive(Debug, Clone)]
 struct Deposit {
     sum: u16,
@@ -452,23 +452,23 @@ impl TnaRuntime<'_> {
         slot(&mut self.counters, id).last().map_or(0, |c| c.value)
     }
 
-    /// What deparsers send besides the packet, if the type that it was made for is the packet's.
+    /// Emits a deparser's mirror, digest or resubmission, if it was made for the packet's type.
     fn emit(&mut self, op: &ExternOp, context: &mut CallContext<'_>) {
         let frame = &context.packet.frame;
-        let is_wanted = |kind: Option<u64>, field: Option<VarId>| match (kind, field) {
+        let is_requested = |kind: Option<u64>, field: Option<VarId>| match (kind, field) {
             (Some(kind), Some(field)) => frame.get_u64(field) == kind,
             _ => true,
         };
         match op {
-            ExternOp::Mirror { kind } if is_wanted(*kind, self.gress.mirror_type) => {
+            ExternOp::Mirror { kind } if is_requested(*kind, self.gress.mirror_type) => {
                 let session = context.number(0) as u32;
                 self.requests.mirror = Some((session, header(context.args.get(1))));
             }
-            ExternOp::Resubmit { kind } if is_wanted(*kind, self.gress.resubmit_type) => {
+            ExternOp::Resubmit { kind } if is_requested(*kind, self.gress.resubmit_type) => {
                 self.requests.resubmit = Some(header(context.args.first()));
             }
             ExternOp::Generate => self.requests.generate = Some(header(context.args.first())),
-            ExternOp::Digest { name, fields, kind } if is_wanted(*kind, self.gress.digest_type) => {
+            ExternOp::Digest { name, fields, kind } if is_requested(*kind, self.gress.digest_type) => {
                 let digest = Digest {
                     name: name.clone(),
                     fields: digest_fields(fields, context.args.first()),

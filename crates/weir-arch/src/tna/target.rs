@@ -1,4 +1,4 @@
-//! What the compiler must know of the Tofino architectures. Source: the vendor's tna.p4 and
+//! The description of the Tofino architectures for the compiler. Source: the vendor's tna.p4 and
 //! t2na.p4; the roles are ours.
 
 use weir_ir::MatchKind;

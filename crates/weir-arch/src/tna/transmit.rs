@@ -1,4 +1,4 @@
-//! What an egress port does to packets: it writes the time they leave at.
+//! The changes that an egress port makes to packets: it writes the transmit time into them.
 
 /// Bytes of `ptp_metadata_t`.
 const INSTRUCTIONS: usize = 8;

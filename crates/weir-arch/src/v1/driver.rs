@@ -98,7 +98,7 @@ impl V1Model {
         })
     }
 
-    /// What a call does.
+    /// The operation of a call.
     pub(crate) fn op(&self, site: SiteId) -> Option<&Op> {
         self.ops.get(site.index())
     }
@@ -237,7 +237,7 @@ impl V1Model {
         Action::drop(reason, loc, tag)
     }
 
-    /// What follows the ingress control.
+    /// Continues after the ingress control.
     fn end_of_ingress(&self, mut packet: EgressPacket, mut marks: Marks, env: &mut Env<'_>) -> Vec<Action> {
         let mut actions = Vec::new();
         let fields = &self.fields;
@@ -559,7 +559,7 @@ impl V1Model {
         }
     }
 
-    /// What follows the egress control.
+    /// Continues after the egress control.
     fn end_of_egress(&self, packet: EgressPacket, mut marks: Marks, port: u32, env: &mut Env<'_>) -> Vec<Action> {
         let tag = packet.tag;
         let mut actions = Vec::new();

@@ -40,7 +40,7 @@ pub(crate) enum Keep {
     Vars(Arc<[VarId]>),
 }
 
-/// What one call of the program's text does.
+/// The operation of a call in the program's text.
 #[derive(Clone)]
 pub(crate) enum Op {
     CounterCount(ExternId),
@@ -99,7 +99,7 @@ pub(crate) fn resolve(
     vocabulary(registered).resolve(program, sites, |call| own(program, call), Op::Registered)
 }
 
-/// What a call of the program does.
+/// The operation of a call of the program.
 pub(crate) fn call_op(program: &Program, call: &Call, loc: Loc, registered: &BoundExterns) -> Result<Op, LoadError> {
     vocabulary(registered).call(program, call, loc, |call| own(program, call), Op::Registered)
 }
@@ -200,7 +200,7 @@ fn variables(program: &Program, argument: Option<&Argument>) -> Arc<[VarId]> {
     }
 }
 
-/// What a call looks at besides its arguments: whether the header is valid that the checksum is in.
+/// The variable that a call reads besides its arguments: the validity of the checksum's header.
 pub(super) fn validity_read(program: &Program, call: &Call) -> Option<VarId> {
     match function(program, call)? {
         Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => header,

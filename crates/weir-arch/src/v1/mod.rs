@@ -37,9 +37,9 @@ fn validity_reads(program: &Program) -> impl Iterator<Item = VarId> + '_ {
     })
 }
 
-/// What v1model reads: intrinsic metadata, what a field list keeps for a copy of the packet, and,
-/// where the program reads a packet's length, which headers count for it, and which headers that
-/// hold checksums are valid.
+/// The variables that v1model's driver reads: intrinsic metadata; fields that a field list keeps
+/// for a copy of the packet; the validity of headers with checksums; and, if the program reads the
+/// packet's length, the variables on which that depends.
 pub(crate) fn observes(program: &Program) -> Observer {
     let length = program.shared_var("standard_metadata", "packet_length");
     let mut length_is_read = false;
@@ -58,7 +58,7 @@ pub(crate) fn observes(program: &Program) -> Observer {
     })
 }
 
-/// What the length of headers depends on: whether they are valid, and how long their varbits are.
+/// The variables on which the length of headers depends: their validity, and their varbits.
 fn measured(program: &Program) -> impl Iterator<Item = VarId> + '_ {
     program.headers.iter().flat_map(|(_, header)| {
         let fields = header.fields.iter().copied();

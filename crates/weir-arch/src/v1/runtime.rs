@@ -35,7 +35,7 @@ pub(crate) struct Marks {
     colors: Vec<(ExternId, Color)>,
 }
 
-/// What a call of a pipeline is.
+/// A call of a pipeline.
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
@@ -140,7 +140,7 @@ impl V1Runtime<'_> {
             cursor: call.cursor,
             ..PacketState::default()
         };
-        // Checksums look at the payload and at the validity of a header.
+        // Checksums read the payload and the validity of a header.
         if let Op::VerifyChecksum { payload, .. } | Op::UpdateChecksum { payload, .. } = op {
             packet.frame = Frame::new(&self.arch.program);
             for (var, value) in call.reads {
@@ -256,8 +256,8 @@ impl V1Runtime<'_> {
     }
 }
 
-/// Direct counters count and direct meters run on every hit, whatever the action does. What meters
-/// of other tables said stays: compiled code may be in one of their actions still.
+/// Direct counters count and direct meters run on every hit, whatever the action does. The
+/// results of other tables' meters stay: compiled code may still execute one of their actions.
 fn direct(service: &mut Service<'_>, marks: &mut Marks, table: TableId, handle: EntryHandle) {
     let State { tables, resources, .. } = &mut *service.state;
     let Some(state) = tables.get(table.index()) else {

@@ -1,4 +1,4 @@
-//! What the compiler must know of v1model. Source: `v1model.p4` of p4c; the roles are ours.
+//! The description of v1model for the compiler. Source: `v1model.p4` of p4c; the roles are ours.
 
 use weir_ir::target::PropertyRole::{Attachment, IdleTimeout, Implementation};
 use weir_ir::target::PropertyValue::{Bool, Instance};

@@ -178,7 +178,7 @@ impl Host for SwitchHost<'_> {
             reads: &arguments.reads,
         };
         let now_ns = self.now(slot);
-        let goes_on = self.served.arch.fused_call(
+        let continues = self.served.arch.fused_call(
             &mut env(self.served.state, now_ns, &mut Defaults, &mut NoTrace),
             self.stage.fused,
             call,
@@ -188,7 +188,7 @@ impl Host for SwitchHost<'_> {
         while let Some(message) = self.served.state.log.pop() {
             self.logged.push((slot, message));
         }
-        goes_on
+        continues
     }
 
     fn before_extern(&mut self, call: usize, slot: usize, packet: &[u8], consumed: usize) {

@@ -1,4 +1,5 @@
-//! What the extern calls of the pipeline are, and what the driver is handed where packets leave it.
+//! Classifies the extern calls of the pipeline, and lists the variables that the driver receives at
+//! each exit.
 
 use super::super::driver::Psa;
 use super::super::externs::{self, Op};
@@ -11,7 +12,7 @@ use weir_ir::passes::{Renaming, VarSet, read_by};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, Loc, Program, VarId};
 
-/// What a call of the pipeline is.
+/// A call of the pipeline.
 pub(crate) enum FusedCall {
     /// An extern of the architecture.
     Op(Op, Loc),
@@ -40,7 +41,7 @@ impl Fusible for Op {
     }
 }
 
-/// What a call is; `None`: nothing that can be called from a pipeline.
+/// The call and its kind; `None`: it cannot be made from a pipeline.
 pub(super) fn call_kind(arch: &Psa, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));

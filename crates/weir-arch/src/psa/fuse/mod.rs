@@ -52,7 +52,7 @@ struct Builder<'a> {
     arch: &'a Psa,
     builder: PipelineBuilder,
     now_us: VarId,
-    /// The port a packet goes to.
+    /// The port to which the packet is sent.
     port: VarId,
     emitted: Emitted,
     /// The programmable block that is being appended, by its index in [`Program::blocks`].
@@ -362,15 +362,15 @@ impl Builder<'_> {
         }
         self.append_programmable_block(blocks.ingress.deparser);
         if let Some(before) = before {
-            self.leave_if_longer(before, &emitted);
+            self.punt_if_length_changed(before, &emitted);
         }
         self.egress()?;
         Some((on_error, error))
     }
 
-    /// What counters and meters of egress count is the packet that egress gets; the host only knows
-    /// the one that was received.
-    fn leave_if_longer(&mut self, before: VarId, emitted: &[HeaderId]) {
+    /// Punts packets whose headers ingress has made longer or shorter: counters and meters of
+    /// egress count the packet that egress receives, and the host knows only the received one.
+    fn punt_if_length_changed(&mut self, before: VarId, emitted: &[HeaderId]) {
         for (emitted_index, flag) in self.emitted.flags.clone().into_iter().enumerate() {
             if let Some(flag) = flag {
                 // Headers that were left out count for nothing.
@@ -401,7 +401,7 @@ impl Builder<'_> {
         )
     }
 
-    /// What the driver and the queue do between ingress and egress to a packet for one port.
+    /// The processing by driver and queue, between ingress and egress, of a packet for one port.
     fn end_of_ingress(&mut self) {
         let output = self.arch.fields.ingress;
         if let Some(clone) = output.clone {

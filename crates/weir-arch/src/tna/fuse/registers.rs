@@ -91,7 +91,7 @@ impl Builder<'_> {
         }
         self.inlined_actions += 1;
         // Arguments are copied before the call and results after it. The method may read or write
-        // the variables that the index comes from and that results go to.
+        // the variables of the index and of the results.
         let index = match index {
             Operand::Var(var) => {
                 let width = self.width(var);

@@ -1,4 +1,4 @@
-//! What the extern calls of a pipeline are.
+//! Classifies the extern calls of a pipeline.
 
 use super::super::driver::V1Model;
 use super::super::externs::{self, Op};
@@ -9,7 +9,7 @@ use crate::pipeline_builder::{Pseudo, host};
 use weir_ir::pipeline::CallKind;
 use weir_ir::{Call, InLeaf, Loc, Operand, Type};
 
-/// What a call is; `None`: nothing that can be called from a pipeline.
+/// The call and its kind; `None`: it cannot be made from a pipeline.
 pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedCall, CallKind)> {
     if let Some((pseudo, kind)) = Pseudo::of(&call.function) {
         return Some((FusedCall::Pseudo(pseudo), kind));

@@ -45,7 +45,7 @@ struct Builder<'a> {
     needs_driver: VarId,
     checksum_error: VarId,
     now_us: VarId,
-    /// The port a packet goes to, whatever egress makes of the metadata.
+    /// The port to which the packet is sent, even if egress changes the metadata.
     port: VarId,
 }
 
@@ -353,7 +353,7 @@ impl Builder<'_> {
         Ok((on_error, error))
     }
 
-    /// What the driver and the queue do between ingress and egress to a packet for one port.
+    /// The processing by driver and queue, between ingress and egress, of a packet for one port.
     fn end_of_ingress(&mut self) {
         let fields = self.arch.fields;
         let needs_driver = self.needs_driver;
@@ -405,7 +405,7 @@ impl Builder<'_> {
         inputs.extend(fields.ingress_global_timestamp.map(|v| (v, Input::NowUs)));
         inputs.extend(fields.packet_length.map(|v| (v, Input::Length)));
         // No extern touches shared metadata besides its arguments, and compilers of the
-        // pipeline go by `CallKind`: known values of metadata stay known across calls. Calls that
+        // pipeline use `CallKind`: known values of metadata stay known across calls. Calls that
         // keep variables still name them.
         let is_pure = |call: &Call, loc| {
             !matches!(
