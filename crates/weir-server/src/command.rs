@@ -9,8 +9,8 @@ use weir_switch::Switch;
 
 impl Device {
     /// Executes a command on the switch that processes packets, in order with the Writes of all
-    /// servers, and returns its result on the first replica. What it writes is kept where the
-    /// device has persistent state.
+    /// servers, and returns its result on the first replica. Its changes
+    /// are kept if the device has persistent state.
     ///
     /// The command must be short: packets wait for it. It is executed on every replica and must do
     /// the same on each.
@@ -61,7 +61,7 @@ impl Device {
     /// Disconnects the device of a port while packets are forwarded.
     ///
     /// # Errors
-    /// The data plane cannot, or there is no such port.
+    /// The data plane cannot, or the port does not exist.
     pub async fn remove_port(&self, port: u32) -> Result<(), Refusal> {
         let plane = Arc::clone(&self.plane);
         self.change_ports(move || plane.remove_port(port)).await

@@ -134,7 +134,7 @@ struct P4DeviceConfig {
 /// characters.
 const FIELD_KEYS: [u8; 3] = [0x08, 0x12, 0x1a];
 
-/// What a device config holds: the data in a `P4DeviceConfig`, or the bytes themselves.
+/// The content of a device config: the data in a `P4DeviceConfig`, or the bytes themselves.
 #[must_use]
 pub fn device_data(bytes: &[u8]) -> Cow<'_, [u8]> {
     let is_message = bytes.first().is_some_and(|first| FIELD_KEYS.contains(first));

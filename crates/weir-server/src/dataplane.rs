@@ -86,7 +86,7 @@ pub trait DataPlane: Send + Sync + 'static {
     /// arrive faster than they are processed; the implementation counts dropped packets.
     fn inject(&self, port: u32, packet: Vec<u8>);
 
-    /// What its programs may call besides the externs of their architecture.
+    /// The externs that its programs may call besides those of their architecture.
     fn externs(&self) -> Registry {
         Registry::default()
     }

@@ -95,7 +95,8 @@ pub struct Device {
     live: Mutex<Option<Arc<LoadedProgram>>>,
     /// The program that is written and read.
     current: Mutex<Option<Arc<LoadedProgram>>>,
-    /// The switch that Writes go to, for uses that wait until submitted Writes are executed.
+    /// The switch that Writes are submitted to, for uses that wait until submitted Writes are
+    /// executed.
     pub(crate) written: Mutex<Arc<dyn DataPlane>>,
     /// Ports as control planes add and remove them.
     pub(crate) ports: Arc<Ports>,

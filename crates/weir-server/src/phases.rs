@@ -11,9 +11,10 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What a Write holds. It reads the `RwLock`, since Writes share it.
+/// The guard of a Write: a read lock of the `RwLock`, since Writes share it.
 type SharedGuard = OwnedRwLockReadGuard<()>;
-/// What the Reads of a phase hold in common. It writes the `RwLock`, since Reads exclude Writes.
+/// The common guard of the Reads of a phase: a write lock of the `RwLock`, since Reads exclude
+/// Writes.
 type ExclusiveGuard = OwnedRwLockWriteGuard<()>;
 
 /// A lock that either Writes or long Reads hold, each kind together.

@@ -12,7 +12,7 @@ use weir_switch::Switch;
 /// Ports that there are at least where the data plane takes any number.
 const ANY: u32 = 64;
 
-/// What a control plane has set of a port.
+/// The settings of a port by a control plane.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct PortConfig {
     /// It is to carry packets.
@@ -23,7 +23,7 @@ pub(crate) struct PortConfig {
     pub fields: BTreeMap<u32, Value>,
 }
 
-/// What control planes have said of ports.
+/// The ports that control planes have added and removed, and their settings.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Ports that were added.
@@ -56,7 +56,7 @@ impl Settings {
         }
     }
 
-    /// Ports of which something was said.
+    /// Ports that were added or removed.
     fn mentioned(&self) -> impl Iterator<Item = u32> {
         self.added.keys().chain(&self.removed).copied()
     }
@@ -130,12 +130,12 @@ impl Ports {
         }
     }
 
-    /// What was said of ports.
+    /// The settings of ports.
     pub fn settings(&self) -> Settings {
         lock(&self.settings).clone()
     }
 
-    /// This was said of ports.
+    /// Replaces the settings of ports.
     pub fn replace(&self, settings: Settings) {
         *lock(&self.settings) = settings;
     }

@@ -148,14 +148,14 @@ pub struct State {
     keeper: Keeper,
     /// Of the program that runs.
     begin: Mutex<Begin>,
-    /// What servers keep.
+    /// The settings of servers, by name.
     settings: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 /// The description of a program that a control plane has set.
 #[derive(Serialize, Deserialize)]
 struct About {
-    /// What BF Runtime calls it.
+    /// Its name for BF Runtime.
     name: String,
     /// As P4Runtime's client gave it.
     config: Vec<u8>,
@@ -211,7 +211,7 @@ impl State {
         Ok(loaded)
     }
 
-    /// What a server had kept by this name.
+    /// The setting that a server had kept by this name.
     pub(crate) fn setting<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {
         postcard::from_bytes(lock(&self.settings).get(name)?).ok()
     }
@@ -260,7 +260,7 @@ impl Device {
         }
     }
 
-    /// What a server has kept by this name.
+    /// The setting that a server has kept by this name.
     pub(crate) fn setting<T: for<'a> Deserialize<'a>>(&self, name: &str) -> Option<T> {
         self.state.as_ref()?.setting(name)
     }
@@ -270,7 +270,7 @@ impl Device {
         self.keep(DIGESTS, || digests_setting(digests));
     }
 
-    /// Keeps what was said of ports.
+    /// Keeps the settings of ports.
     pub(crate) fn keep_ports(&self, settings: &Settings) {
         self.keep(PORTS, || encoded(settings));
     }

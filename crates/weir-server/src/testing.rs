@@ -1,10 +1,10 @@
-//! What several modules' tests need.
+//! Helpers for the tests of several modules.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// What a future gives at once.
+/// The output of a future that is ready at its first poll.
 pub fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Some(done),

@@ -142,7 +142,7 @@ impl Tls {
         found.collect()
     }
 
-    /// What tonic's server takes.
+    /// The configuration of tonic's server.
     pub(crate) fn config(&self) -> ServerTlsConfig {
         let identity = Identity::from_pem(&self.certificate, &self.key);
         let config = ServerTlsConfig::new().identity(identity);

@@ -62,7 +62,7 @@ pub enum Undo {
     DefaultNote(u64, Note),
 }
 
-/// What happens to a batch when one of its changes fails.
+/// The handling of a batch when one of its changes fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BatchMode {
     /// The others are applied (`CONTINUE_ON_ERROR` of P4Runtime).

@@ -62,14 +62,14 @@ impl Plan<'_> {
         let lookups: Vec<BlockId> = order.iter().copied().filter(|b| self.lookup(*b).is_some()).collect();
         let points: Vec<BlockId> = lookups.into_iter().filter(suspends).collect();
         let first: BTreeSet<BlockId> = self.blocks_until_suspension(BlockId::new(0), None, &suspends);
-        // What is found at a suspension point does not come back with a packet that waited for an
-        // extern after it.
+        // The result of an inline lookup at a suspension point is lost by a packet that waits for
+        // an extern after that point.
         let waits = self.extern_waits();
-        let behind_waits = |id: &BlockId| {
+        let after_waits = |id: &BlockId| {
             let mut waits = waits.iter();
             waits.any(|next| self.blocks_until_suspension(*next, None, &suspends).contains(id))
         };
-        for &id in points.iter().filter(|b| !first.contains(*b) && !behind_waits(b)) {
+        for &id in points.iter().filter(|b| !first.contains(*b) && !after_waits(b)) {
             let mut before = points.iter().filter(|anchor| {
                 let next = self.lookup(**anchor).map(|l| l.next);
                 next.is_some_and(|next| self.blocks_until_suspension(next, None, &suspends).contains(&id))

@@ -1,4 +1,4 @@
-//! What compiled code reads and writes besides contexts, at offsets that it knows.
+//! The environment of compiled code: data that it accesses besides contexts, at constant offsets.
 
 use super::Host;
 use crate::compile::Compiled;

@@ -389,7 +389,7 @@ pub(crate) struct NumberQuery<'a> {
     pub switch: &'a Switch,
     /// The key of the only selected entry; `None` selects all.
     pub only: Option<u32>,
-    /// First number to look at if all are selected.
+    /// The first number to visit if all are selected.
     from: u64,
 }
 
@@ -404,7 +404,7 @@ impl<'a> NumberQuery<'a> {
         }
     }
 
-    /// The range of numbers to look at.
+    /// The range of numbers to visit.
     pub fn numbers(self) -> RangeInclusive<u32> {
         match self.only {
             Some(id) => id..=id,

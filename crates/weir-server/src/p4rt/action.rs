@@ -1,5 +1,5 @@
-//! What entries do (specification, sections "Action Specification", "One Shot Action Selector
-//! Programming").
+//! The actions of entries (specification, sections "Action Specification", "One Shot Action
+//! Selector Programming").
 
 use super::bytes;
 use super::refusal::Refusal;
@@ -107,8 +107,8 @@ pub fn weight(given: i32) -> Result<u32, Refusal> {
     weight.ok_or_else(|| Refusal::malformed(format!("a member has the weight {given}; weights are 1 or more")))
 }
 
-/// What an entry's one-shot set says besides its members, and the entry's metadata, as the switch's
-/// note.
+/// Settings of an entry's one-shot set besides its members, and the entry's metadata, in the form
+/// of the switch's note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
     mode: u8,
@@ -126,7 +126,7 @@ pub fn note(settings: Settings, metadata: &[u8]) -> Note {
     Some(Arc::from(bytes))
 }
 
-/// Settings and metadata of a note. What another protocol has noted is metadata.
+/// Settings and metadata of a note. The notes of other protocols are metadata.
 #[must_use]
 pub fn read_note(note: &Note) -> (Settings, &[u8]) {
     match note.as_deref() {
@@ -238,7 +238,7 @@ pub fn check_size(profile: &Profile, weights: impl Iterator<Item = u32> + Clone,
     Ok(())
 }
 
-/// What the set says of choosing and counting: that of the selector, by default or by name.
+/// The selection mode and size semantics of a set: the selector's, by default or explicitly.
 fn settings(profile: &Profile, set: &pb::ActionProfileActionSet) -> Result<Settings, Refusal> {
     let mode = ActionSelectionMode::try_from(set.action_selection_mode)
         .map_err(|_| Refusal::malformed("there is no such action selection mode"))?;

@@ -23,7 +23,7 @@ pub fn apply_all(
     let continue_on_error = atomicity == Atomicity::ContinueOnError;
     let mut outcomes = Vec::with_capacity(changes.all().len());
     if !continue_on_error && changes.all().iter().any(Result::is_err) {
-        // What cannot be done in any state is known before anything is tried.
+        // Changes that are impossible in any state are known before any is tried.
         return rolled_back(changes.all().iter().map(|c| c.as_ref().err().cloned()));
     }
     let mut transaction = switch.transaction();
@@ -159,7 +159,7 @@ fn set_key(
     Ok(())
 }
 
-/// What a replica holds of a counter that was set: the sum over all replicas is the value.
+/// A replica's share of a counter that was set: the sum over all replicas is the value.
 fn share(value: Count, replica: usize) -> Count {
     if replica == 0 { value } else { Count::default() }
 }
@@ -279,7 +279,7 @@ fn mixed_styles() -> Refusal {
     )
 }
 
-/// As [`check_style`], for members and groups; and what else the specification asks of groups.
+/// As [`check_style`], for members and groups; and the specification's other rules for groups.
 pub(crate) fn check_profile(
     switch: &Switch,
     tables: &[TableId],

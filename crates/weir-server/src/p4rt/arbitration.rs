@@ -67,7 +67,7 @@ struct Former {
     highest: Election,
     /// When its last stream went, among the others.
     gone: u64,
-    /// What it may read until the next primary says that anew, if it is among the last.
+    /// If it is among the last roles: its permission to read, until the next primary sets it anew.
     scope: Option<Arc<Scope>>,
 }
 
@@ -336,10 +336,10 @@ impl Arbitration {
         Ok(Arc::clone(&role.scope))
     }
 
-    /// What a role may see.
+    /// The permission of a role to read.
     ///
     /// # Errors
-    /// There is no such role, nor was there one lately.
+    /// The role does not exist, and did not recently.
     pub fn scope(&self, role: &str) -> Result<Arc<Scope>, Refusal> {
         let now = self.roles.get(role).map(|r| &r.scope);
         let scope = now.or_else(|| self.former.get(role)?.scope.as_ref());
@@ -352,7 +352,7 @@ impl Arbitration {
         self.roles.values().filter_map(|r| Some((r.primary?, &*r.scope)))
     }
 
-    /// What a stream may do, where it is primary.
+    /// The permissions of a stream that is primary.
     ///
     /// # Errors
     /// It is not.
@@ -363,7 +363,7 @@ impl Arbitration {
             .ok_or_else(|| Refusal::forbidden("only the primary may do this"))
     }
 
-    /// Open streams that have said who they are.
+    /// Open streams that have sent an arbitration update.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.streams.len()

@@ -1,5 +1,5 @@
-//! What an update of a `WriteRequest` changes: the request, resolved and checked as far as the
-//! program alone allows.
+//! The changes that updates of a `WriteRequest` make: the request, resolved and checked as far as
+//! the program alone allows.
 
 use super::refusal::Refusal;
 use super::schema::{Schema, Table};
@@ -97,10 +97,10 @@ pub enum Change {
     Nothing,
 }
 
-/// What an update changes.
+/// The change that an update makes.
 ///
 /// # Errors
-/// It cannot be, whatever the state of the switch is.
+/// It is impossible in any state of the switch.
 pub fn decode(schema: &Schema, errors: &[String], update: &pb::Update) -> Result<Change, Refusal> {
     let ty = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
     if ty == Type::Unspecified {
@@ -171,7 +171,7 @@ pub fn priority(table: &Table, given: i32) -> Result<u32, Refusal> {
     }
 }
 
-/// Which entry of its table is meant.
+/// The entry of its table to which an update refers.
 pub fn place(table: &Table, entry: &pb::TableEntry) -> Result<Place, Refusal> {
     if entry.is_default_action {
         if !entry.r#match.is_empty() || entry.priority != 0 {
@@ -276,7 +276,7 @@ fn default_entry(table: &Table, ty: Type, entry: &pb::TableEntry) -> Result<Chan
     })
 }
 
-/// What an entry is to be; its match and priority aside.
+/// The new state of an entry, apart from match and priority.
 fn new_state(schema: &Schema, table: &Table, entry: &pb::TableEntry) -> Result<NewState, Refusal> {
     if entry.time_since_last_hit.is_some() {
         return Err(Refusal::malformed("time_since_last_hit is not written"));
@@ -360,8 +360,8 @@ fn check_executed(table: &Table, entry: &pb::TableEntry) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// What an entry says of direct resources that its action does not execute, taken out of it:
-/// updates of those.
+/// Removes from an entry the data of direct resources that its action does not execute, and returns
+/// updates of those resources.
 pub fn take_dormant(schema: &Schema, entry: &mut pb::TableEntry) -> Vec<Entity> {
     let Ok(table) = schema.table(entry.table_id) else {
         return Vec::new();

@@ -31,7 +31,7 @@ pub struct Config {
     pub receive_timeout: Duration,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
-    /// What one Write that is all or nothing may cost, in updates of plain entries, default 65,536:
+    /// The most that one atomic Write may cost, in updates of plain entries, default 65,536:
     /// packets wait until all of it is done. One of an entry with masks or ranges counts 64, a
     /// multicast group as many as it has replicas. What it goes through that is there, such as the
     /// entries of a table that is cleared, is bounded by as much.

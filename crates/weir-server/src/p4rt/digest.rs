@@ -39,7 +39,7 @@ struct Digest {
     waits: FxHashSet<Message>,
     /// When the first of them came.
     since_ns: u64,
-    /// What was sent and is not acknowledged, with the time.
+    /// Lists that were sent and are not acknowledged, with the time.
     sent: BTreeMap<u64, (u64, Vec<Message>)>,
     cached: FxHashSet<Message>,
 }

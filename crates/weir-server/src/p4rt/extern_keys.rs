@@ -87,7 +87,7 @@ fn message(entry: Option<&Any>) -> Result<ExternKey, Refusal> {
     ExternKey::decode(any.value.as_slice()).map_err(|_| broken())
 }
 
-/// What a read returns of a key that is set.
+/// The entity that a read returns for a key that is set.
 #[must_use]
 pub fn encode(id: u32, keyed: &KeyedExtern, index: u64) -> pb::ExternEntry {
     let key = ExternKey {

@@ -1,4 +1,5 @@
-//! What entries and members of value sets match (specification, section "Match Format").
+//! The match fields of entries and of members of value sets (specification, section "Match
+//! Format").
 
 use super::refusal::Refusal;
 use super::schema::Field;
@@ -86,7 +87,7 @@ pub fn decode_given(fields: &[Field], given: &[(u32, Option<Given<'_>>)]) -> Res
     Ok(matches)
 }
 
-/// What a key matches that is left out.
+/// The match of an omitted key.
 fn anything(field: &Field) -> Result<KeyMatch, Refusal> {
     let width = field.codec.width;
     Ok(match field.kind {

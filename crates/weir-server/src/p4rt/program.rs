@@ -22,7 +22,7 @@ pub struct LoadedProgram {
     pub program: Arc<Program>,
     /// By the numbers of P4Info.
     pub schema: Schema,
-    /// What the client gave, or what stands for it.
+    /// The client's config, or the one made in its place.
     pub config: pb::ForwardingPipelineConfig,
     /// As BF Runtime names it.
     pub bfrt: Result<Arc<crate::bfrt::program::Program>, Refusal>,
@@ -94,7 +94,7 @@ impl LoadedProgram {
     }
 }
 
-/// What `p4_device_config` holds: P4 source text, a program that `weir build` saved, the JSON of
+/// Decodes `p4_device_config`: P4 source text, a program that `weir build` saved, the JSON of
 /// `weir bmv2 p4c-bm2-ss`, any of them within `p4.tmp.P4DeviceConfig`, or nothing for the program
 /// that runs.
 pub(crate) fn program(

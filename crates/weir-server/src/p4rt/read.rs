@@ -65,7 +65,7 @@ impl Portion {
         }
     }
 
-    /// What the entities cost.
+    /// The cost of the entities.
     #[must_use]
     pub fn cost(&self) -> usize {
         self.budget.charged()
@@ -494,7 +494,7 @@ impl Reader<'_> {
     }
 }
 
-/// The numbers of groups or sessions to look at, where 0 means all, from a place on.
+/// The numbers of groups or sessions to visit, from a cursor on; 0 selects all.
 fn numbers(id_or_wildcard: u32, from: Cursor) -> RangeInclusive<u32> {
     let from = u32::try_from(from.place).unwrap_or(u32::MAX);
     match id_or_wildcard {

@@ -38,7 +38,7 @@ const SPACE: &str = "weir";
 /// How details of errors are marked in a `google.protobuf.Any`.
 const ERROR_URL: &str = "type.googleapis.com/p4.v1.Error";
 
-/// What became of one update or query, as a detail; `message_bytes`: longer messages are cut.
+/// The outcome of one update or query, as a detail; `message_bytes`: longer messages are cut.
 fn detail(outcome: &Result<(), Refusal>, message_bytes: usize) -> pb::Error {
     match outcome {
         Ok(()) => pb::Error::default(),

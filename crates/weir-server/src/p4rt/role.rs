@@ -1,4 +1,4 @@
-//! What a role may do (specification, section "Role Config"): `weir.v1.RoleConfig`.
+//! The permissions of a role (specification, section "Role Config"): `weir.v1.RoleConfig`.
 
 use super::refusal::Refusal;
 use crate::decoding::GROUP_REFUSAL;
@@ -20,7 +20,7 @@ const MOST_FIELDS: usize = 1 << 14;
 /// them.
 const MOST_BYTES: usize = 128 << 10;
 
-/// What a role may do.
+/// The permissions of a role.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Scope {
     /// Everything.
@@ -30,7 +30,7 @@ pub enum Scope {
     Listed(Box<Listed>),
 }
 
-/// What a role with a configuration may do.
+/// The permissions of a role with a configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     ids: BTreeSet<u32>,
@@ -105,7 +105,7 @@ impl Scope {
                     "the role may not write multicast groups and clone sessions",
                 ));
             }
-            // What there is no entity to forbid is refused elsewhere.
+            // Requests without an entity are refused elsewhere.
             None => return Ok(()),
         };
         match listed.ids.contains(&id) {

@@ -131,7 +131,7 @@ pub struct Profile {
     pub instance: ExternId,
     /// Largest size of a group; 0: no limit.
     pub max_group_size: u32,
-    /// What that counts.
+    /// The unit of the size.
     pub semantics: SizeSemantics,
     /// Its actions, by their number in the switch's profile.
     pub actions: Vec<Action>,
@@ -301,7 +301,7 @@ impl Schema {
         find(&self.value_sets, "value set", id)
     }
 
-    /// What a program is called in its P4Info (made by weir of the same program).
+    /// The names of a program's objects by its P4Info (made by weir of the same program).
     ///
     /// Objects that the P4Info does not have (`@hidden`) cannot be named.
     #[must_use]

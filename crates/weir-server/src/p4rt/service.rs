@@ -25,7 +25,7 @@ use weir_proto::p4::v1 as pb;
 use weir_proto::p4rt_raw;
 use weir_proto::p4rt_raw::p4_runtime_server::P4Runtime as Service;
 
-/// What BF Runtime calls the program of a device that was made for P4Runtime alone.
+/// The BF Runtime name of the program of a device that was made for P4Runtime alone.
 const NAME: &str = "p4";
 
 /// An open stream.
@@ -35,7 +35,7 @@ pub(super) struct Stream {
     pub end: Arc<tokio::sync::Notify>,
 }
 
-/// What all RPCs share.
+/// The state that all RPCs share.
 pub(super) struct Shared {
     pub device: Arc<Device>,
     pub config: Config,
@@ -123,7 +123,7 @@ impl P4Runtime {
         self.shared.missed.load(Ordering::Relaxed)
     }
 
-    /// Streams that have said who they are.
+    /// Streams that have sent an arbitration update.
     #[must_use]
     pub fn streams(&self) -> usize {
         lock(&self.shared.arbitration).streams()

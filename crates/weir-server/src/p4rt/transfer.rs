@@ -109,7 +109,7 @@ impl Transfer {
             .tables
             .iter()
             .filter(|(_, t)| !t.const_entries && !t.entries.is_empty());
-        // What the program from before did not have begins as its source says.
+        // Objects that the old program did not have begin with their initial state.
         let known = |id: &TableId| {
             to.schema
                 .table_of(*id)

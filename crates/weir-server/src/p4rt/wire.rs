@@ -256,7 +256,7 @@ mod tests {
         given.chain([None]).collect()
     }
 
-    /// What an entry may have besides.
+    /// The optional fields of an entry.
     fn extras() -> Vec<pb::TableEntry> {
         let none = pb::TableEntry::default();
         vec![

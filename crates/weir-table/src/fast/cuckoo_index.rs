@@ -123,7 +123,7 @@ impl CuckooIndex {
         }
     }
 
-    /// Number of records that it is meant to hold.
+    /// The number of records up to which it is filled.
     pub(super) fn capacity(&self) -> usize {
         (self.mask + 1) * SLOTS_PER_BUCKET * 3 / 5
     }

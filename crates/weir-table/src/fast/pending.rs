@@ -26,8 +26,8 @@ use std::marker::PhantomData;
 /// ```
 #[derive(Default)]
 pub struct PendingLookup<'a> {
-    /// The structure that is searched, and the address of the first key. The address tells
-    /// lookups of the same table for different keys of a packet apart. `None`: nothing is pending.
+    /// The structure that is searched, and the address of the first key. The address distinguishes
+    /// lookups of the same table for different keys of a packet. `None`: nothing is pending.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) source: Option<(&'a Dir24_8, usize)>,
     /// Where the results are. Valid only while `source` is set.

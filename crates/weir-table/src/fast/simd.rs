@@ -1,5 +1,6 @@
-//! What SIMD lookups share: eight keys at a time, one per 64-bit lane of an AVX-512 register. It
-//! needs x86-64 with the AVX-512 of Ice Lake or Zen 4; elsewhere structures use their scalar code.
+//! Components of all SIMD lookups: eight keys at a time, one per 64-bit lane of an AVX-512
+//! register. It needs x86-64 with the AVX-512 of Ice Lake or Zen 4; elsewhere structures use their
+//! scalar code.
 //!
 //! # Vector loads of atomics
 //!

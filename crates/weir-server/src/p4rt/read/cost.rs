@@ -1,11 +1,11 @@
-//! What entities cost that are read, in plain ones: packets wait while they are made, and they take
-//! memory until they are sent.
+//! The cost of entities that are read, in plain entries: packets wait while entities are made, and
+//! entities take memory until they are sent.
 
 use super::Entity;
 use crate::reading::cost_of_bytes;
 use weir_proto::p4::v1 as pb;
 
-/// What an entity costs, at least one.
+/// The cost of an entity, at least one.
 pub(super) fn of(entity: &Entity) -> usize {
     use pb::packet_replication_engine_entry::Type;
     1 + match entity {

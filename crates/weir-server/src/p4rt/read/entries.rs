@@ -45,7 +45,7 @@ impl Filter {
             && (self.note.is_empty() || action::read_note(&entry.note).1 == self.note)
     }
 
-    /// What looking at an entry costs.
+    /// The cost of visiting an entry.
     fn cost(&self) -> usize {
         1 + cost_of_bytes(self.note.len())
     }
@@ -103,7 +103,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The tables a query is about, with what it asks of each.
+    /// The tables of a query, with the filter for each.
     fn tables(&self, query: &pb::TableEntry) -> Result<Vec<(&Table, Filter)>, Refusal> {
         if query.table_id != 0 {
             let table = self.schema.table(query.table_id)?;
@@ -224,12 +224,12 @@ impl Reader<'_> {
             }
         }
         let handle = entry.map_or(0, |e| e.handle.get());
-        // What the action does not execute cannot be written with the entry, so it is not read with
-        // it.
-        let tells = |resource: &(u32, ExternId)| {
+        // Resources that the action does not execute cannot be written with the entry, so they are
+        // not read with it.
+        let is_visible = |resource: &(u32, ExternId)| {
             self.with_dormant || action::executes(table, encoded.action.as_ref(), resource.1)
         };
-        let (counter, meter) = (table.counter.filter(tells), table.meter.filter(tells));
+        let (counter, meter) = (table.counter.filter(is_visible), table.meter.filter(is_visible));
         if let (true, Some((_, instance))) = (parts.counter, counter) {
             encoded.counter_data = Some(counter_data(self.switch.counter(instance, handle.into())?));
         }
@@ -239,7 +239,7 @@ impl Reader<'_> {
         Ok(encoded)
     }
 
-    /// What makes an entry its own, and what its controller has given it.
+    /// The key of an entry, and its controller's metadata.
     pub fn key_of(&self, table: &Table, entry: &Entry) -> pb::TableEntry {
         pb::TableEntry {
             metadata: action::read_note(&entry.note).1.to_vec(),
@@ -337,7 +337,7 @@ fn check_parts(table: &Table, query: &pb::TableEntry, parts: Parts) -> Result<()
     Err(Refusal::malformed(format!("table `{}` has no {missing}", table.name)))
 }
 
-/// What makes an entry its own.
+/// The key of an entry.
 pub fn key_of(table: &Table, entry: &Entry) -> pb::TableEntry {
     pb::TableEntry {
         table_id: table.id,

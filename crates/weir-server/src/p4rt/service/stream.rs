@@ -132,7 +132,7 @@ impl Session {
         // All notices of a change are sent before the next change.
         let _guard = self.shared.arbitration_order.lock().await;
         let notices = lock(&self.shared.arbitration).update(self.id, update)?;
-        // What was sent to the primary from before is nothing to the new one.
+        // Digest lists that were sent to the old primary do not concern the new one.
         if notices.iter().any(|n| n.after_writes) {
             lock(&self.shared.digests).forget();
         }

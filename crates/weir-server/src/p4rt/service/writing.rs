@@ -35,7 +35,7 @@ pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
     said.unwrap_or(config.small_error_bytes).min(config.max_error_bytes)
 }
 
-/// What an update and a role make: a change, or why there is none.
+/// Resolves an update within the permissions of a role.
 fn resolve(loaded: &LoadedProgram, scope: &Scope, update: &pb::Update) -> Result<Change, Refusal> {
     if let Some(entity) = &update.entity {
         scope.check_write(entity)?;
@@ -43,7 +43,7 @@ fn resolve(loaded: &LoadedProgram, scope: &Scope, update: &pb::Update) -> Result
     change::decode(&loaded.schema, &loaded.program.errors, update)
 }
 
-/// What a change costs the switch.
+/// The cost of a change for the switch.
 fn cost(change: &Result<Change, Refusal>) -> Cost {
     use Change::{DeleteEntry, InsertEntry, ModifyEntry};
     let (matches, priority, action) = match change {

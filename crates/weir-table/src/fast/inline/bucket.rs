@@ -73,7 +73,7 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
     }
 }
 
-/// The result of a look at one bucket.
+/// The result of probing one bucket.
 pub(in crate::fast) struct Probe {
     /// Whether the key is there.
     pub(super) hit: bool,
