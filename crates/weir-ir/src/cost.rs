@@ -1,4 +1,4 @@
-//! What code costs to run, for limits on the work that one packet causes.
+//! The cost of code, for limits on the work that one packet causes.
 //!
 //! The unit is an instruction on values of up to 64 bits. Costs are rough. Engines stop a packet
 //! after about the same work, not at the same instruction: they run different code.
@@ -89,7 +89,7 @@ pub fn pattern_words(program: &Program, block: &BasicBlock) -> u64 {
     }
 }
 
-/// What arithmetic on more than 64 bits and long lists of patterns add to the cost of a basic
+/// The additional cost of arithmetic on more than 64 bits and of long lists of patterns in a basic
 /// block.
 #[must_use]
 pub fn wide(program: &Program, block: &BasicBlock) -> u32 {

@@ -20,9 +20,9 @@ pub enum ParseError {
     Syntax {
         /// Line, from 1.
         line: usize,
-        /// What would have been right.
+        /// The expected token.
         expected: String,
-        /// What stands there.
+        /// The token found.
         found: String,
     },
     /// It breaks an invariant of the IR; the first one.

@@ -70,7 +70,7 @@ fn check(program: &Program, pass: &str) {
 }
 
 impl Terminator {
-    /// Where control may go from here.
+    /// The successors.
     pub fn targets(&self) -> Vec<BlockId> {
         match self {
             Terminator::Goto(b) => vec![*b],
@@ -110,7 +110,7 @@ impl Terminator {
     }
 }
 
-/// Skips blocks that only go on, joins a block with its only successor where that has no other
+/// Skips empty blocks, joins a block with its only successor where that has no other
 /// predecessor, and drops what nothing reaches. Parser states keep their own blocks.
 pub fn simplify_control_flow(body: &mut Body) {
     if body.blocks.is_empty() {
@@ -121,7 +121,7 @@ pub fn simplify_control_flow(body: &mut Body) {
     drop_unreachable(body);
 }
 
-/// An empty block that only goes on is skipped.
+/// An empty block with one successor is skipped.
 fn thread_jumps(body: &mut Body) {
     let is_skipped = |id: BlockId| match body.blocks[id].terminator {
         Terminator::Goto(next) if next != id => {

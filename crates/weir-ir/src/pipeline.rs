@@ -1,11 +1,13 @@
-//! Several blocks of a program in a row as one body: what a compiling engine takes as a whole.
+//! Several programmable blocks in sequence as one body, which a compiling engine compiles as a
+//! whole.
 //!
-//! An interpreter asks the architecture after each block what comes next. Compiled code wants to
-//! know beforehand: an architecture that can say it makes one body of its blocks and of what it
-//! does between them itself, and says by which [`Exit`]s packets leave it. Constants then travel
-//! from parser to deparser, and a packet's variables stay in registers across blocks.
+//! With an interpreter, the architecture chooses the next programmable block after each one. For
+//! compiled code it must be known at compile time: an architecture that supports that makes one
+//! body of its blocks and its own processing between them, with the [`Exit`]s by which packets
+//! leave. Constants are then propagated from parser to deparser, and a packet's variables stay in
+//! registers across blocks.
 //!
-//! The body may hold parser and deparser instructions alike. Its ways end in
+//! The body may have parser and deparser instructions. Its paths end in
 //! [`Terminator::Exit`], never in `accept`, `reject` or `return`.
 
 use crate::passes::VarSet;
@@ -17,44 +19,44 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     /// The program whose variables, headers, tables and externs the body names. Its own blocks are
-    /// not looked at.
+    /// ignored.
     pub program: Arc<Program>,
     /// The code.
     pub body: Body,
-    /// Variables that whoever runs the pipeline sets before it starts; all others start as zero.
+    /// Variables that the caller sets before the pipeline starts; all others start as zero.
     pub inputs: Vec<VarId>,
-    /// Ways out; [`Terminator::Exit`] indexes them.
+    /// The exits; [`Terminator::Exit`] indexes them.
     pub exits: Vec<Exit>,
-    /// What each extern call of the body is, in the order of the body's blocks and instructions.
+    /// The kind of each extern call of the body, in the order of the body's blocks and
+    /// instructions.
     pub calls: Vec<CallKind>,
-    /// The exit of a packet that compiled code cannot follow (it is at no whole byte). Only taken
-    /// before any call: the driver starts the packet from the beginning.
+    /// The exit of a packet that compiled code cannot process: its cursor is not at a whole byte.
+    /// Only taken before any call: the driver starts the packet from the beginning.
     pub restart: u32,
     /// The exit of a packet that runs more instructions than a packet may.
     pub overrun: u32,
-    /// Tables whose lookup runs something that must keep the order of packets (direct meters), by
-    /// index.
+    /// By table index: whether lookups must keep the order of packets, because of direct meters.
     pub ordered_tables: Vec<bool>,
     /// The state that a lookup of a table reads, by the numbers in [`CallKind::Host`], where calls
     /// may write it; by index. Tables that are not named read none.
     pub table_states: Vec<Option<u32>>,
 }
 
-/// A way out of a pipeline.
+/// An exit of a pipeline.
 #[derive(Debug, Clone)]
 pub struct Exit {
     /// Its name, for people.
     pub name: &'static str,
-    /// Variables that whoever gets the packet reads.
+    /// Variables that the receiver of the packet reads.
     pub live: Vec<VarId>,
-    /// The packet is what the deparser made: emitted headers and what the parser left. Otherwise
-    /// its bytes are as they were received.
+    /// The packet is deparsed: emitted headers, then the payload. Otherwise its bytes are as they
+    /// were received.
     pub deparsed: bool,
-    /// The packet continues outside the pipeline: what it may access there. `None`: it ends here.
+    /// The tables and state that the packet may access outside the pipeline. `None`: it ends here.
     pub touches: Option<Touched>,
 }
 
-/// What packets may come to, where it matters in which order they do.
+/// Tables and state that packets must access in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Tables that are looked up.
@@ -63,14 +65,14 @@ pub struct Touched {
     pub states: BTreeSet<u32>,
 }
 
-/// What an engine needs to know of an extern call.
+/// The semantics of an extern call for engines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKind {
     /// The internet checksum (RFC 1071) over the first argument's scalars, one after the other; the
     /// scalars of invalid headers are left out. Into the first result.
     InternetChecksum,
     /// A number that is that sum, not complemented, modulo 65535; 0 only where the sum is. For
-    /// adding up what may be there or not: the first scalar may be the sum so far.
+    /// sums over headers that may be invalid: the first scalar may be the sum so far.
     InternetSum,
     /// Adds the packet (1, and its length as received) to counter number `0` of the host, at the
     /// index in the first argument. Order does not matter.
@@ -89,9 +91,9 @@ pub enum CallKind {
         /// At least 1.
         max: u64,
     },
-    /// A function of the first argument, a number of at most 64 bits, that its highest bit and the
-    /// three after it say: the value with number [`magnitude`]. Into the first result, of as many
-    /// bits.
+    /// A function of the first argument, a number of at most 64 bits, that depends on its highest
+    /// bit and the three after it only: the value with number [`magnitude`]. Into the first result,
+    /// which has as many bits.
     ByMagnitude(Arc<[u64; MAGNITUDES]>),
     /// Has no effect.
     Nothing,
@@ -102,9 +104,9 @@ pub enum CallKind {
         array: usize,
         /// Which of the cell's scalars.
         scalar: u32,
-        /// Where code finds it itself; `None`: it asks the host.
+        /// Its place in memory, for accesses by compiled code; `None`: code calls the host.
         flat: Option<FlatCells>,
-        /// The state that this is, if packets must come to it in order: as for [`CallKind::Host`].
+        /// The state that this is, if packets must access it in order: as for [`CallKind::Host`].
         state: Option<u32>,
     },
     /// The same, set to the second argument; nothing beyond the end.
@@ -113,33 +115,32 @@ pub enum CallKind {
         array: usize,
         /// Which of the cell's scalars.
         scalar: u32,
-        /// Where code finds it itself; `None`: it asks the host.
+        /// Its place in memory, for accesses by compiled code; `None`: code calls the host.
         flat: Option<FlatCells>,
-        /// The state that this is, if packets must come to it in order.
+        /// The state that this is, if packets must access it in order.
         state: Option<u32>,
     },
-    /// The host does it, with arguments and results as the call says.
+    /// The host executes it, with the call's arguments and results.
     Host {
         /// Shared variables it reads besides its arguments.
         reads: Vec<VarId>,
         /// Shared variables it writes besides its arguments.
         writes: Vec<VarId>,
-        /// The state it reads or writes, if packets must come to it in order: equal numbers, same
-        /// state.
+        /// The state it accesses, if packets must do that in order: equal numbers, same state.
         state: Option<u32>,
-        /// It may end the packet's way; the number of the exit.
+        /// The number of the exit by which the packet leaves if the call aborts it.
         abort: Option<u32>,
     },
     /// An extern that is not the architecture's. It accesses nothing but its arguments and the
-    /// payload: the bytes after the parser's position. The host is given its scalars as words.
+    /// payload: the bytes after the parser's position. The host receives its scalars as words.
     Extern {
-        /// What it does with the payload.
+        /// Its access to the payload.
         payload: PayloadUse,
         /// The exit of packets that it drops.
         abort: u32,
     },
     /// The first part of a call of such an extern for which packets may wait
-    /// ([`Execution::Begin`](crate::Execution::Begin)). The host is given the words of the
+    /// ([`Execution::Begin`](crate::Execution::Begin)). The host receives the words of the
     /// arguments as they are before the call. The result is 1 if the packet must wait.
     ExternBegin,
     /// The second part ([`Execution::Finish`](crate::Execution::Finish)): the outputs.
@@ -149,7 +150,7 @@ pub enum CallKind {
     },
 }
 
-/// What an extern does with the payload.
+/// The access of an extern to the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadUse {
     /// It has no access.
@@ -160,7 +161,7 @@ pub enum PayloadUse {
     Write,
 }
 
-/// Values of a function that [`CallKind::ByMagnitude`] names.
+/// The number of values of a function of [`CallKind::ByMagnitude`].
 pub const MAGNITUDES: usize = 65 * 8;
 
 /// The highest bit of a number and the three after it, as a number: 0 for zero, 8 and on for one,
@@ -172,29 +173,27 @@ pub fn magnitude(number: u64) -> usize {
     (64 - zeros as usize) * 8 + behind as usize
 }
 
-/// Cells that lie in one place, one after the other, each in whole words: where a scalar is in
-/// them.
+/// The place of a scalar in a contiguous array of cells, each of whole words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlatCells {
-    /// How many there are; the least number where they grow.
+    /// The number of cells; the least number if the array grows.
     pub cells: u64,
-    /// How many there are is known when a vector of packets begins: as many as fit into what the
-    /// host has.
+    /// The array grows: the number of cells is known when a vector of packets begins.
     pub grows: bool,
     /// Words of each.
     pub stride: u32,
     /// The scalar's word in its cell; it has no other.
     pub offset: u32,
-    /// The scalar is what differs between the word and this.
+    /// The scalar is the word xor this.
     pub base: u64,
 }
 
 impl FlatCells {
-    /// Cells after the last: one where the scalar is zero, for who reads beyond the end, and one
-    /// for what is written there.
+    /// Spare cells after the last: one where the scalar is zero, for reads beyond the end, and one
+    /// for writes beyond the end.
     pub const SPARE: u64 = 2;
 
-    /// Words of all, with those after the last.
+    /// Words of all cells, with the spare ones.
     #[must_use]
     pub fn words(&self) -> u64 {
         (self.cells.saturating_add(Self::SPARE)).saturating_mul(self.stride.into())
@@ -202,7 +201,7 @@ impl FlatCells {
 }
 
 impl CallKind {
-    /// The state that a call reads or writes, if packets must come to it in order.
+    /// The state that a call accesses, if packets must do that in order.
     #[must_use]
     pub fn state(&self) -> Option<u32> {
         match self {
@@ -223,7 +222,7 @@ impl Pipeline {
         set
     }
 
-    /// Whether every way ends in an exit that exists.
+    /// Whether every path ends in an exit that exists.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.body.blocks.iter().all(|(_, block)| match block.terminator {

@@ -76,7 +76,7 @@ pub struct Program {
 pub struct NamedType {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub spec: TypeSpec,
     /// Annotations of its declaration.
     pub annotations: Vec<Annotation>,
@@ -117,7 +117,7 @@ pub struct Loc {
     pub column: u32,
 }
 
-/// An annotation, as P4Info wants it.
+/// An annotation, as P4Info has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     /// The name after `@`.

@@ -1,4 +1,4 @@
-//! What the compiler must know of an architecture, as data.
+//! The description of an architecture for the compiler, as data.
 //!
 //! The architecture's P4 include file says which types and externs exist; a [`Target`] says how the
 //! blocks of its package hang together: which role each plays and which of their parameters are the
@@ -27,7 +27,7 @@ pub struct Target {
     pub expansions: &'static [Expansion],
     /// How some externs relate to tables.
     pub tables: TableSpec,
-    /// What control planes are told of externs.
+    /// The externs that control planes see.
     pub control: ControlSpec,
     /// Annotations that mean something on the real target which weir leaves out: programs that use
     /// them are warned.
@@ -39,7 +39,7 @@ pub struct Target {
 pub struct IgnoredAnnotation {
     /// Its name.
     pub name: &'static str,
-    /// What happens instead, as a sentence for the user.
+    /// The behaviour instead, as a sentence for the user.
     pub instead: &'static str,
 }
 
@@ -69,15 +69,15 @@ pub struct BlockSpec {
     pub optional: bool,
 }
 
-/// What control planes are told of externs.
+/// The externs that control planes see.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ControlSpec {
-    /// Extern types whose instances they see; of others they are told nothing.
+    /// Extern types whose instances they see; no others are visible.
     pub resources: &'static [ResourceSpec],
     /// The extern function whose second argument is a message to them, where no extern type sends
     /// such messages.
     pub digest_function: Option<&'static str>,
-    /// What each port may be given for parsers to read.
+    /// The metadata that can be configured per port for parsers.
     pub port_metadata: Option<PortMetadataSpec>,
     /// How programs name CRCs whose parameters control planes set, where there are such.
     pub custom_crcs: Option<CustomCrcSpec>,
@@ -101,7 +101,7 @@ pub struct PortMetadataSpec {
 }
 
 impl ControlSpec {
-    /// What instances of an extern type are.
+    /// The kind of resource of an extern type.
     #[must_use]
     pub fn resource(&self, extern_type: &str) -> Option<&'static ResourceSpec> {
         self.resources.iter().find(|r| r.extern_type == extern_type)
@@ -113,7 +113,7 @@ impl ControlSpec {
 pub struct ResourceSpec {
     /// Its name.
     pub extern_type: &'static str,
-    /// What its instances are.
+    /// The kind of its instances.
     pub kind: ResourceKind,
     /// Position among its type parameters of the type of its index.
     pub index: Option<usize>,
@@ -155,7 +155,7 @@ impl ResourceSpec {
     }
 }
 
-/// What an extern instance is to control planes.
+/// The kind of an extern instance for control planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceKind {
     /// An array of counters.
@@ -247,13 +247,13 @@ impl TableSpec {
 pub struct PropertySpec {
     /// Its name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub role: PropertyRole,
-    /// What its value may be, in the words of one of these; nothing else is.
+    /// The values that it may have, one of these.
     pub takes: &'static [PropertyValue],
 }
 
-/// What a table property is for.
+/// The purpose of a table property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PropertyRole {
     /// It says how the table is implemented: by an action profile or selector, where its value is
@@ -295,6 +295,6 @@ pub struct OwnKind {
     pub name: &'static str,
     /// How keys of it match.
     pub matches: crate::MatchKind,
-    /// What control planes call it.
+    /// Its name for control planes.
     pub shown: &'static str,
 }

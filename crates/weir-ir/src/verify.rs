@@ -45,7 +45,7 @@ use thiserror::Error;
 pub struct VerifyError {
     /// Which block, table or item.
     pub place: String,
-    /// What is wrong.
+    /// The violation.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What items and code have in common: types, annotations, constants.
+//! Common parts of items and code: types, annotations, constants.
 
 use super::Parsed;
 use super::cursor::Parser;

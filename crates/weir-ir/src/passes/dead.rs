@@ -1,4 +1,4 @@
-//! Liveness, and the removal of assignments whose result nobody reads.
+//! Liveness, and the removal of assignments whose result is not read.
 
 use super::propagate::written;
 use super::set::VarSet;
@@ -117,8 +117,8 @@ fn live_at_exit(program: &Program, observed: &VarSet) -> VarSet {
     live
 }
 
-/// What is live at the start of each basic block of a body, given what is live where it ends and
-/// what the architecture observes.
+/// The variables that are live at the start of each basic block of a body, given what is live where
+/// it ends and what the architecture observes.
 #[must_use]
 pub fn liveness(program: &Program, body: &Body, at_exit: &VarSet, observed: &VarSet) -> Vec<VarSet> {
     let mut live_in = vec![VarSet::new(program.vars.len()); body.blocks.len()];

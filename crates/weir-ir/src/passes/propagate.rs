@@ -5,7 +5,7 @@ use crate::bits::Bits;
 use crate::program::*;
 use std::collections::HashMap;
 
-/// What is known to be in a variable at a point of a block.
+/// The known value of a variable at a point of a basic block.
 #[derive(Default)]
 struct Known {
     values: HashMap<VarId, Operand>,

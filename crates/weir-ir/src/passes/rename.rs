@@ -4,7 +4,7 @@ use super::operands::replace_in_terminator;
 use crate::program::*;
 use std::collections::HashMap;
 
-/// What stands for what.
+/// A substitution of variables and headers.
 #[derive(Debug, Clone, Default)]
 pub struct Renaming {
     vars: HashMap<VarId, VarId>,
@@ -21,13 +21,13 @@ impl Renaming {
         self.vars.extend(a.fields.iter().copied().zip(b.fields.iter().copied()));
     }
 
-    /// What stands for a variable.
+    /// The substitute of a variable.
     #[must_use]
     pub fn var(&self, var: VarId) -> VarId {
         self.vars.get(&var).copied().unwrap_or(var)
     }
 
-    /// What stands for a header.
+    /// The substitute of a header.
     #[must_use]
     pub fn header_of(&self, header: HeaderId) -> HeaderId {
         self.headers.get(&header).copied().unwrap_or(header)

@@ -1,5 +1,5 @@
-//! What is known at one point of a body: values of variables, and what the validity of headers says
-//! of each other.
+//! The facts known at one point of a body: values of variables, and what the validity of headers
+//! says of each other.
 //!
 //! A test of one header's validity often decides others: a parser has extracted both or neither, or
 //! one of two.
@@ -19,7 +19,7 @@ pub(super) struct State {
 /// Headers whose validity is tracked against each other: as many as a word has bits.
 pub(super) const RELATED: usize = 64;
 
-/// What is so wherever a header is valid: a bit per header.
+/// The facts that hold wherever a header is valid: a bit per header.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Implied {
     valid: u64,

@@ -1,4 +1,4 @@
-//! Code: blocks, instructions, calls, and how basic blocks end.
+//! Code: programmable blocks, basic blocks, instructions, calls and terminators.
 
 use super::*;
 use crate::arena::Arena;
@@ -11,7 +11,7 @@ pub struct Block {
     pub role: String,
     /// Name of the parser or control in the source.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind,
     /// Its code.
     pub body: Body,
@@ -19,41 +19,41 @@ pub struct Block {
     pub loc: Loc,
 }
 
-/// What a block is.
+/// The kind of a programmable block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockKind {
-    /// Takes headers from a packet.
+    /// Extracts headers from a packet.
     Parser,
-    /// Everything else, deparsers included.
+    /// Any other, deparsers included.
     Control,
 }
 
-/// A control-flow graph. Control enters at block 0.
+/// A control-flow graph. Its entry is basic block 0.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Body {
     /// Basic blocks.
     pub blocks: Arena<BasicBlock>,
-    /// Where a failing packet operation goes (parsers only).
+    /// The basic block at which a failing packet operation continues (parsers only).
     pub on_error: Option<BlockId>,
     /// `bits<32>`, set to the error by a failing packet operation and by `verify` (parsers only).
     pub error: Option<VarId>,
 }
 
-/// Straight-line code with one end.
+/// Straight-line code with one terminator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BasicBlock {
     /// Name of the parser state that starts here.
     pub state: Option<String>,
     /// Instructions in order.
     pub insts: Vec<Inst>,
-    /// How it ends.
+    /// Its end.
     pub terminator: Terminator,
     /// Source of the terminator.
     pub loc: Loc,
 }
 
 impl BasicBlock {
-    /// Whether an instruction of it can go to the body's `on_error` block.
+    /// Whether an instruction of it can fail, and continue at the body's `on_error` block.
     #[must_use]
     pub fn can_fail(&self) -> bool {
         self.insts.iter().any(|inst| inst.kind.can_fail())
@@ -61,7 +61,7 @@ impl BasicBlock {
 }
 
 impl Body {
-    /// Blocks that control can reach, each after those before it but for loops.
+    /// The reachable basic blocks in reverse postorder.
     #[must_use]
     pub fn in_order(&self) -> Vec<BlockId> {
         let mut seen = vec![false; self.blocks.len()];
@@ -84,7 +84,7 @@ impl Body {
         order
     }
 
-    /// Where control may go from a block: the targets of its terminator, and `on_error` if an
+    /// The successors of a basic block: the targets of its terminator, and `on_error` if an
     /// instruction of it can fail.
     #[must_use]
     pub fn successors(&self, id: BlockId) -> Vec<BlockId> {
@@ -98,7 +98,7 @@ impl Body {
 /// An instruction and the source it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inst {
-    /// What it does.
+    /// Its operation.
     pub kind: InstKind,
     /// Its source.
     pub loc: Loc,
@@ -123,8 +123,8 @@ pub enum InstKind {
         /// Its new value.
         value: Rvalue,
     },
-    /// Takes the header from the packet at the cursor, sets it valid, moves the cursor. Fails with
-    /// `PacketTooShort`; with a varbit also `HeaderTooShort` (longer than the field) and
+    /// Extracts the header from the packet at the cursor, sets it valid, moves the cursor. Fails
+    /// with `PacketTooShort`; with a varbit also `HeaderTooShort` (longer than the field) and
     /// `ParserInvalidArgument` (total length no whole bytes). Parsers only.
     Extract {
         /// The header.
@@ -157,7 +157,7 @@ pub enum InstKind {
     },
     /// Calls an extern function or a method of an extern instance.
     Call(Call),
-    /// Nothing for an engine; tells a trace where it is.
+    /// No operation for engines; marks a place for traces.
     Mark(Mark),
 }
 
@@ -172,7 +172,7 @@ pub enum Mark {
     Leave,
 }
 
-/// What a variable is set to. Operands of one operation have equal widths unless said otherwise.
+/// The value of an assignment. Operands of one operation have equal widths unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Rvalue {
     /// A copy.
@@ -305,7 +305,7 @@ pub struct Call {
     pub execution: Execution,
 }
 
-/// How a call of an extern may be executed.
+/// The ways to execute a call of an extern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Execution {
     /// At once, on the thread that runs the packet.
@@ -321,12 +321,12 @@ pub enum Execution {
     Finish(usize),
 }
 
-/// What `@async` says of a call.
+/// The arguments of `@async`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct AsyncCall {
     /// Which packets keep their order.
     pub order: CompletionOrder,
-    /// What happens where no more packets can wait; `None`: what the option of the run says.
+    /// The handling of packets when no more can wait; `None`: by the option of the run.
     pub full: Option<WhenFull>,
 }
 
@@ -343,7 +343,7 @@ pub enum CompletionOrder {
     Port,
 }
 
-/// What happens to a packet that would have to wait where no more packets can.
+/// The handling of a packet that would have to wait when no more packets can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     /// The call is executed at once.
@@ -366,7 +366,7 @@ macro_rules! words {
                 match self { $($type::$variant => $word),* }
             }
 
-            /// What a word stands for.
+            /// The value of a word.
             #[must_use]
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.word() == word)
@@ -379,7 +379,7 @@ words!(CompletionOrder { None = "none", Flow = "flow", Port = "port" });
 words!(WhenFull { Inline = "inline", Wait = "wait", Drop = "drop" });
 
 impl InstKind {
-    /// Whether it can go to the body's `on_error` block.
+    /// Whether it can fail, and continue at the body's `on_error` block.
     #[must_use]
     pub fn can_fail(&self) -> bool {
         matches!(
@@ -388,7 +388,7 @@ impl InstKind {
         )
     }
 
-    /// The call that it is, if it is one.
+    /// The call, if it is one.
     #[must_use]
     pub fn call(&self) -> Option<&Call> {
         match self {
@@ -457,7 +457,7 @@ pub struct Argument {
     pub value: ArgumentValue,
 }
 
-/// What is passed.
+/// The value of an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgumentValue {
     /// Read: every scalar of the value, headers kept together.
@@ -483,12 +483,12 @@ pub enum InLeaf {
     Header(HeaderId),
 }
 
-/// How a basic block ends.
+/// The end of a basic block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Terminator {
-    /// Goes on there.
+    /// Continues there.
     Goto(BlockId),
-    /// Two ways.
+    /// A conditional branch.
     Branch {
         /// `bits<1>`.
         condition: Operand,
@@ -497,13 +497,13 @@ pub enum Terminator {
         /// Taken where 0.
         otherwise: BlockId,
     },
-    /// Many ways on one value.
+    /// A multiway branch on one value.
     Switch {
         /// The value.
         value: Operand,
-        /// Distinct constants and where they go.
+        /// Distinct constants and their targets.
         cases: Vec<(Bits, BlockId)>,
-        /// Everything else.
+        /// The target of all other values.
         default: BlockId,
     },
     /// A parser's `select`: the first case that matches.
@@ -512,10 +512,10 @@ pub enum Terminator {
         keys: Vec<Operand>,
         /// Cases in order.
         cases: Vec<SelectCase>,
-        /// No case matched.
+        /// The target if no case matches.
         default: BlockId,
     },
-    /// Looks the keys up, writes the outcome, goes on. A suspension point.
+    /// Looks the keys up, writes the outcome, continues. A suspension point.
     Lookup(Lookup),
     /// The parser accepts.
     Accept,
@@ -544,7 +544,7 @@ pub struct Lookup {
     pub action: VarId,
     /// `bits<32>`: handle of the matched entry, 0 on a miss.
     pub entry: VarId,
-    /// Where control goes on.
+    /// The successor.
     pub next: BlockId,
 }
 
@@ -553,13 +553,13 @@ pub struct Lookup {
 pub struct SelectCase {
     /// One pattern per key; a value set covers as many keys as it has fields.
     pub patterns: Vec<Pattern>,
-    /// Where it goes.
+    /// Its target.
     pub target: BlockId,
     /// Its source.
     pub loc: Loc,
 }
 
-/// What one key of a select is compared to.
+/// The pattern of one key of a select.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pattern {
     /// Anything.

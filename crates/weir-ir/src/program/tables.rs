@@ -1,4 +1,5 @@
-//! What the control plane fills: tables with their keys, actions and entries, and value sets.
+//! Objects that the control plane fills: tables with their keys, actions and entries, and value
+//! sets.
 
 use super::*;
 use crate::bits::Bits;
@@ -88,7 +89,7 @@ impl ActionParameter {
     }
 }
 
-/// What P4Runtime knows of the type of a key, parameter or field beyond its width.
+/// The P4Runtime type of a key, parameter or field, beyond its width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlType {
     /// Name of the `type` (not `typedef`) or serializable enum.
@@ -117,7 +118,7 @@ pub struct Table {
     pub keys: Vec<Key>,
     /// Actions in source order; a default action that the source does not list (NoAction) is last.
     pub actions: Vec<TableAction>,
-    /// What a miss does.
+    /// The action of a miss.
     pub default_action: ActionCall,
     /// The control plane may not change the default action.
     pub const_default: bool,
@@ -176,7 +177,7 @@ pub struct Key {
     pub width: u32,
     /// How it is matched.
     pub match_kind: MatchKind,
-    /// What control planes call that, where the architecture has a name of its own for it.
+    /// Its name for control planes, if the architecture has one of its own.
     pub own_kind: Option<String>,
     /// How it is shown.
     pub display: Display,
@@ -220,7 +221,7 @@ pub struct ActionCall {
 pub struct Entry {
     /// One per key that is matched (selector keys have none).
     pub matches: Vec<KeyMatch>,
-    /// What it does.
+    /// Its action.
     pub action: ActionCall,
     /// The larger wins. 0 where the table has no ternary, range or optional key.
     pub priority: u32,
@@ -232,7 +233,7 @@ pub struct Entry {
     pub loc: Loc,
 }
 
-/// What one key is compared to.
+/// The match of one key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyMatch {
     /// Equal.

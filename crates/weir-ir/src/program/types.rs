@@ -23,7 +23,7 @@ impl Type {
     }
 }
 
-/// How people want to see a value.
+/// The display format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Display {
     /// An unsigned number.
@@ -39,7 +39,7 @@ pub enum Display {
     Enum(EnumId),
 }
 
-/// What a variable is for.
+/// The purpose of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VarKind {
     /// Belongs to a [`Shared`] group and is not part of a header.
@@ -87,7 +87,7 @@ pub struct Var {
     pub ty: Type,
     /// How it is shown.
     pub display: Display,
-    /// What it is for.
+    /// Its purpose.
     pub kind: VarKind,
 }
 

@@ -47,7 +47,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What the methods of an instance do, for one closure; also the methods that they call.
+/// The effects of the methods of an instance, for one closure, and of the methods that they call.
 #[derive(Debug, Default, Clone)]
 struct Effects {
     /// Parameters of actions that they read.
@@ -212,7 +212,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// What an edge between blocks says of the action that a table has chosen.
+    /// The fact that an edge between blocks implies about the action that a table has chosen.
     fn edge(&mut self, from: BlockId, to: BlockId, table: TableId, action: usize) -> Edge {
         let count = self.program.tables[table].actions.len();
         match &self.body.blocks[from].terminator {
@@ -281,12 +281,12 @@ fn leading(actions: usize, cases: &[(crate::Bits, BlockId)], default: BlockId) -
     found
 }
 
-/// What is known at an edge.
+/// The facts known at an edge.
 enum Edge {
     /// The action has been chosen.
     Chosen,
     /// Any action may have been.
     Other,
-    /// What is known where it begins.
+    /// The facts known where it begins.
     Open,
 }

@@ -8,7 +8,7 @@ use crate::passes::{read_by, written};
 use crate::program::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a variable or header is claimed by, for messages.
+/// The owner of a variable or header, for messages.
 type Claims<T> = HashMap<T, String>;
 
 impl Verifier<'_> {

@@ -15,26 +15,26 @@ pub struct Config {
     /// The number of the device. Requests may also say 0 for it.
     pub device_id: u64,
     /// The most bytes of a message. The specification requires at least 4 MiB; default
-    /// 256 MiB, as batches may be large. Whatever it is, a Read has at most 16 MiB, and all but
-    /// Reads, Writes and programs 4 MiB.
+    /// 256 MiB, as batches may be large. Independent of it, a Read is limited to 16 MiB, and
+    /// requests other than Reads, Writes and programs to 4 MiB.
     pub max_message_bytes: usize,
-    /// Bytes of all messages that are being received, or whose requests are not done, default 1
-    /// GiB; never less than the longest message. Short messages that come in one piece do not
-    /// count. A message counts with the length that it claims from its beginning, as room is made
-    /// for it; one for which there is none is RESOURCE_EXHAUSTED. One connection has at most a
-    /// quarter, or one message, and an eighth is for messages of less than 1 MiB.
+    /// Bytes of all messages that are being received or whose requests are in progress, default 1
+    /// GiB; never less than the longest message. Short messages that arrive in one piece do not
+    /// count. A message counts with the length that its header claims, since that much is
+    /// allocated. If the budget is exhausted, the request is RESOURCE_EXHAUSTED. One connection may
+    /// use a quarter, or one message; an eighth is reserved for messages of less than 1 MiB.
     pub max_request_bytes: usize,
-    /// In this time a client sends the rest of a request, or as much as makes 1 MiB per second;
-    /// default 30 s, so 30 MiB. Otherwise the request is DEADLINE_EXCEEDED. While others are
-    /// refused for want of room, it sends in each thirtieth of it that pace and a thirtieth of the
-    /// message.
+    /// The time for a client to send the rest of a request, or as much as makes 1 MiB per second;
+    /// default 30 s, so 30 MiB. After it the request is DEADLINE_EXCEEDED. While other requests are
+    /// refused because the budget is exhausted, the client must, in each thirtieth of this time,
+    /// keep that rate and send a thirtieth of the message.
     pub receive_timeout: Duration,
     /// Updates of one Write, default 1,000,000; never more than 8,388,608. Each has at most 8 MiB.
     pub max_updates: usize,
     /// The most that one atomic Write may cost, in updates of plain entries, default 65,536:
-    /// packets wait until all of it is done. One of an entry with masks or ranges counts 64, a
-    /// multicast group as many as it has replicas. What it goes through that is there, such as the
-    /// entries of a table that is cleared, is bounded by as much.
+    /// packets wait until all of it is executed. An update of an entry with masks or ranges counts
+    /// 64, a multicast group its number of replicas. The existing state that it traverses, such as
+    /// the entries of a table that is cleared, has the same limit.
     pub max_atomic_updates: usize,
     /// Queries of one Read, default 10,000. Each has at most 8 MiB.
     pub max_queries: usize,
@@ -44,11 +44,11 @@ pub struct Config {
     /// Chunks that wait for a slow reader, default 64. While a Read of more than one chunk runs, no
     /// Write starts.
     pub read_ahead: usize,
-    /// How long a reader may take for the next chunk once `read_ahead` wait, default 2 s; and in
-    /// all, as long again and a second for each 50,000 entries. Then the Read is ABORTED, and
-    /// so is one for which Writes have waited this long.
+    /// Longest time for a reader to receive the next chunk once `read_ahead` wait, default 2 s. For
+    /// all chunks it has as long again, plus a second for each 50,000 entries. After that the Read
+    /// is ABORTED. A Read that has blocked Writes for this time is aborted, too.
     pub read_timeout: Duration,
-    /// Streams in all, default 64.
+    /// Most open streams, default 64.
     pub max_streams: usize,
     /// Streams of one role, default 16.
     pub max_streams_per_role: usize,
@@ -59,19 +59,18 @@ pub struct Config {
     /// notifications are lost; a stream with no room for an arbitration notice is ended.
     pub stream_queue: usize,
     /// Connections at a time, default 1024; never more than a third of the files that the process
-    /// may open. For a further one that is ended which has had no request or stream for longest;
-    /// where all have one, it is closed itself.
+    /// may open. Beyond the limit, the connection without a request or stream for longest is
+    /// closed. If all have one, the new connection is closed.
     pub max_connections: usize,
-    /// How long a connection is silent before the server pings the client, default 30
-    /// s. It has 20 s to answer. For TLS and the beginning of HTTP/2 it has the time of the
-    /// silence.
+    /// Silence after which a connection is probed (HTTP/2 ping), default 30 s. The client has 20 s
+    /// to reply. TLS and the start of HTTP/2 must complete within the time of the silence.
     pub keepalive: Duration,
     /// Requests that are processed at a time on one connection, default 256.
     pub max_requests_per_connection: usize,
-    /// Trailer with error details in bytes that clients with the defaults of gRPC take, default 8
-    /// KiB. Where the details are larger, their messages are cut, then left out; see
-    /// [`batch_status`](super::batch_status). A client that takes more may say so by the field
-    /// `weir-max-error-bytes` in the metadata of its request.
+    /// Largest trailer with error details, in bytes, for clients with the defaults of gRPC, default
+    /// 8 KiB. If the details are larger, their messages are truncated, then omitted; see
+    /// [`batch_status`](super::batch_status). A client with a larger limit states it in the
+    /// metadata field `weir-max-error-bytes`.
     pub small_error_bytes: usize,
     /// Largest trailer that is ever sent, default 16 MiB.
     pub max_error_bytes: usize,
