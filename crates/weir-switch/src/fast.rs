@@ -21,7 +21,7 @@ use counts::Counted;
 use leaving::Vector;
 pub(crate) use messages::MessageOrder;
 pub(crate) use onward::Passage;
-use stage::{Lent, Stage};
+use stage::{SharedTables, Stage};
 use std::sync::Arc;
 use std::time::Duration;
 use tables::fast_tables;
@@ -33,10 +33,10 @@ use weir_jit::{CompileError, Compiled, Frame, LaneUse, StageCount, TAILROOM};
 use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{Implementation, TableSpec};
 
-/// Why a program has no compiled way.
+/// Why a program has no fast path.
 #[derive(Debug, Error)]
 pub enum FastError {
-    /// Its architecture has none for it.
+    /// Its architecture has no fused pipeline for it.
     #[error(transparent)]
     NotFused(#[from] NotCompiled),
     /// It could not be compiled.
@@ -44,93 +44,93 @@ pub enum FastError {
     Compile(#[from] CompileError),
 }
 
-/// What became of a packet.
+/// The outcome for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is to be sent to this port, as its frame holds it now.
+    /// It is to be sent to this port, with the bytes that its frame has now.
     Transmit(u32),
-    /// The number of packets that came of it (copies, or itself after another pass): of those that
-    /// the next [`Switch::advance`] gives, in the order of the verdicts.
+    /// The number of packets that result from it (copies, or itself after another pass). The next
+    /// [`Switch::advance`] returns them, in the order of the verdicts.
     Copies(u32),
     /// It was dropped and counted, or it waits in a queue.
     Gone,
 }
 
-/// What a hit of a table does besides naming an action.
+/// The side effect of a hit of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnHit {
     Nothing,
     /// Direct counters count.
     Count,
-    /// The same, but the table itself counts for them ([`FastTable::keeps_counts`]).
-    CountThere,
+    /// The same, but the table keeps their counts ([`FastTable::keeps_counts`]).
+    CountInTable,
     /// Direct meters run, or the action must be resolved.
-    Ask,
+    CallArchitecture,
 }
 
 /// A compiled pipeline with its tables.
 pub(crate) struct FastPath {
-    /// Everything from ingress on.
-    whole: Stage,
-    /// Egress of what does not go straight through.
+    /// The pipeline from ingress on.
+    main_stage: Stage,
+    /// Egress of packets that leave the main stage for the traffic manager.
     egress: Option<Stage>,
-    /// Bytes that both want before a packet.
+    /// Headroom that both need before a packet.
     headroom: usize,
     tables: Vec<Arc<FastTable>>,
     /// Of all tables.
     reader: Reader,
-    /// Whose hits must tell the entry's handle to somebody who does not count them.
+    /// By table: whether hits must supply the entry's handle, for other purposes than counting.
     handles: Arc<[bool]>,
-    /// What was counted by tables that these replace, until the state is told.
-    carried: Counted,
+    /// Counts of the tables that these replace, until they are added to the state.
+    carried_counts: Counted,
     sets: Vec<FastTable>,
     set_specs: Arc<[TableSpec]>,
     on_hit: Arc<[OnHit]>,
-    /// Room for a packet that comes without.
+    /// A buffer for packets without headroom and tailroom.
     buffer: Vec<u8>,
-    /// The tables hold nothing yet.
+    /// The tables are still empty.
     is_fresh: bool,
-    /// For so many entries tables are made at least.
-    least_entries: usize,
+    /// The least capacity of the tables, in entries.
+    min_entries: usize,
 }
 
 impl Clone for FastPath {
     fn clone(&self) -> Self {
-        self.with_tables_for(self.least_entries)
+        self.with_tables_for(self.min_entries)
     }
 }
 
 impl FastPath {
     /// A copy with the same code and new tables, each for at least the given number of entries.
     /// Their entries are copied before the next use; counts of the old tables are carried over.
-    fn with_tables_for(&self, least_entries: usize) -> Self {
-        let program = &self.whole.fused.pipeline.program;
+    fn with_tables_for(&self, min_entries: usize) -> Self {
+        let program = &self.main_stage.fused.pipeline.program;
         let epochs = Arc::new(Epochs::new());
         FastPath {
-            whole: self.whole.again(),
-            egress: self.egress.as_ref().map(Stage::again),
+            main_stage: self.main_stage.with_new_memory(),
+            egress: self.egress.as_ref().map(Stage::with_new_memory),
             headroom: self.headroom,
             tables: fast_tables(
                 program,
-                self.whole.fused.selectors,
+                self.main_stage.fused.selectors,
                 &epochs,
                 &self.handles,
                 &self.on_hit,
             )
-            .map(|table| match least_entries {
+            .map(|table| match min_entries {
                 0 => Arc::new(table),
                 least => Arc::new(table.with_min_capacity(least)),
             })
             .collect(),
             reader: epochs.reader(),
             handles: Arc::clone(&self.handles),
-            carried: self.all_counted(None),
+            carried_counts: self.all_counted(None),
             sets: self.set_specs.iter().map(FastTable::new).collect(),
             set_specs: Arc::clone(&self.set_specs),
             on_hit: Arc::clone(&self.on_hit),
             buffer: Vec::new(),
             is_fresh: true,
-            least_entries,
+            min_entries,
         }
     }
 }
@@ -168,22 +168,22 @@ impl FastPath {
                 let meters = fused.pipeline.ordered_tables.get(id.index()) == Some(&true);
                 let counts = fused.counts_hits && !table.direct.is_empty();
                 match (direct && !meters, !counts) {
-                    (false, _) => OnHit::Ask,
+                    (false, _) => OnHit::CallArchitecture,
                     (true, false) => OnHit::Count,
                     (true, true) => OnHit::Nothing,
                 }
             })
             .collect();
-        let whole = Stage::new(arch, Arc::clone(&fused), &on_hit, assembly)?;
+        let main_stage = Stage::new(arch, Arc::clone(&fused), &on_hit, assembly)?;
         let egress = egress
             .map(|fused| Stage::new(arch, fused, &on_hit, assembly))
             .transpose()?;
         let reads_handles = |id| {
-            let stages = std::iter::once(&whole).chain(&egress);
+            let stages = std::iter::once(&main_stage).chain(&egress);
             stages.into_iter().any(|s| s.machine.compiled().reads_handles(id))
         };
         let handles: Arc<[bool]> = (program.tables.ids().zip(on_hit.iter()))
-            .map(|(id, on_hit)| *on_hit == OnHit::Ask || reads_handles(id))
+            .map(|(id, on_hit)| *on_hit == OnHit::CallArchitecture || reads_handles(id))
             .collect();
         let epochs = Arc::new(Epochs::new());
         let tables: Vec<Arc<FastTable>> = fast_tables(program, fused.selectors, &epochs, &handles, &on_hit)
@@ -191,24 +191,24 @@ impl FastPath {
             .collect();
         let on_hit = (on_hit.iter().zip(&tables))
             .map(|(on_hit, table)| match on_hit {
-                OnHit::Count if table.keeps_counts() => OnHit::CountThere,
+                OnHit::Count if table.keeps_counts() => OnHit::CountInTable,
                 on_hit => *on_hit,
             })
             .collect();
         Ok(FastPath {
-            headroom: whole.headroom().max(egress.as_ref().map_or(0, Stage::headroom)),
-            whole,
+            headroom: main_stage.headroom().max(egress.as_ref().map_or(0, Stage::headroom)),
+            main_stage,
             egress,
             tables,
             reader: epochs.reader(),
             handles,
-            carried: Counted::default(),
+            carried_counts: Counted::default(),
             sets: set_specs.iter().map(FastTable::new).collect(),
             set_specs,
             on_hit,
             buffer: Vec::new(),
             is_fresh: true,
-            least_entries: 0,
+            min_entries: 0,
         })
     }
 
@@ -219,19 +219,19 @@ impl FastPath {
 
     /// All stages.
     fn stages(&mut self) -> impl Iterator<Item = &mut Stage> {
-        std::iter::once(&mut self.whole).chain(&mut self.egress)
+        std::iter::once(&mut self.main_stage).chain(&mut self.egress)
     }
 
-    /// What one of the stages is lent of the rest.
+    /// The stages, and the tables that they share.
     #[inline(always)]
-    fn parts(&mut self) -> (&mut Stage, Option<&mut Stage>, Lent<'_>) {
-        let lent = Lent {
+    fn parts(&mut self) -> (&mut Stage, Option<&mut Stage>, SharedTables<'_>) {
+        let shared_tables = SharedTables {
             tables: &self.tables,
             reader: &self.reader,
             sets: &self.sets,
             on_hit: &self.on_hit,
         };
-        (&mut self.whole, self.egress.as_mut(), lent)
+        (&mut self.main_stage, self.egress.as_mut(), shared_tables)
     }
 }
 
@@ -240,7 +240,7 @@ impl Switch {
     /// is as before.
     ///
     /// # Errors
-    /// The program cannot be compiled; the switch goes on interpreting it.
+    /// The program cannot be compiled; the switch continues to interpret it.
     pub fn compile(&mut self) -> Result<(), FastError> {
         self.compile_with(false)
     }
@@ -252,7 +252,7 @@ impl Switch {
     pub fn compile_with(&mut self, assembly: bool) -> Result<(), FastError> {
         let mut fast = FastPath::new(&*self.arch, &self.state, assembly)?;
         if let Some(old) = &self.fast {
-            fast.carried = old.all_counted(None);
+            fast.carried_counts = old.all_counted(None);
         }
         self.fast = Some(Box::new(fast));
         Ok(())
@@ -269,21 +269,20 @@ impl Switch {
     /// The compiled program, if it is compiled.
     #[must_use]
     pub fn compiled(&self) -> Option<&Compiled> {
-        self.fast.as_ref().map(|f| &**f.whole.machine.compiled())
+        self.fast.as_ref().map(|f| &**f.main_stage.machine.compiled())
     }
 
-    /// The compiled egress of packets that do not go straight through, where the architecture has
-    /// such.
+    /// The compiled egress of queued packets, if the architecture has any.
     #[must_use]
     pub fn compiled_egress(&self) -> Option<&Compiled> {
         let egress = self.fast.as_ref().and_then(|f| f.egress.as_ref());
         egress.map(|e| &**e.machine.compiled())
     }
 
-    /// What of a compiled program is left to the interpreter, and why.
+    /// The parts of a compiled program that are left to the interpreter, and why.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
-        self.fast.as_ref().map_or(&[], |f| &f.whole.fused.left_out)
+        self.fast.as_ref().map_or(&[], |f| &f.main_stage.fused.left_out)
     }
 
     /// How long compilation took.
@@ -320,20 +319,20 @@ impl Switch {
     /// Measures the stages of compiled code from now on, or stops doing so.
     pub fn set_profiling(&mut self, on: bool) {
         if let Some(fast) = &mut self.fast {
-            fast.whole.machine.set_profiling(on);
+            fast.main_stage.machine.set_profiling(on);
         }
     }
 
-    /// What stages took: name of the suspension point, its segment, its lookup.
+    /// The cost of the stages: name of the suspension point, its segment, its lookup.
     #[must_use]
     pub fn stages(&self) -> Vec<(String, StageCount, StageCount)> {
         self.fast
             .as_ref()
-            .map_or(Vec::new(), |f| f.whole.machine.stages().collect())
+            .map_or(Vec::new(), |f| f.main_stage.machine.stages().collect())
     }
 
-    /// Whether plain packets may take the compiled way now. Not where a port may be unusable: that
-    /// a packet for it is dropped before egress, compiled code does not know.
+    /// Whether plain packets may take the fast path now. They may not if a port may be down: the
+    /// switch drops its packets before egress, and compiled code does not.
     pub(crate) fn is_fast(&self) -> bool {
         self.fast.is_some()
             && self.queues.total() == 0
@@ -344,8 +343,8 @@ impl Switch {
     }
 
     /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`]
-    /// before, [`TAILROOM`] after): packet `i` came in at `ports[i]`. The answer says for each
-    /// what became of it; copies and the like come out of [`Switch::advance`].
+    /// before, [`TAILROOM`] after): packet `i` came in at `ports[i]`. Returns the verdict
+    /// for each; [`Switch::advance`] returns copies and the like.
     ///
     /// # Panics
     /// More frames than [`VECTOR`], or fewer ports than frames.
@@ -358,7 +357,7 @@ impl Switch {
             return &[];
         };
         self.now_ns = self.now_ns.max(now_ns);
-        // What they were before does not matter: all are written.
+        // The old values do not matter: all are written.
         self.verdicts.resize(frames.len(), Verdict::Gone);
         self.open_onward(&fast, frames.len());
         self.hold_messages();
@@ -393,13 +392,13 @@ impl Switch {
         for (port, frame) in ports.iter().zip(frames.iter()) {
             let before = self.ready.len();
             self.receive_with(*port, frame.bytes(), now_ns, &mut Defaults, &mut NoTrace);
-            self.leave_at_once();
+            self.drain_unlimited_queues();
             self.verdicts.push(self.copies_since(before));
         }
         &self.verdicts
     }
 
-    /// What came of a packet before which so many were ready to leave.
+    /// The verdict for a packet before which this number were ready to leave.
     fn copies_since(&self, before: usize) -> Verdict {
         match self.ready.len().saturating_sub(before) {
             0 => Verdict::Gone,
@@ -407,8 +406,8 @@ impl Switch {
         }
     }
 
-    /// Where no port has a rate, nothing has to wait in a queue: not even for the packets after it.
-    pub(crate) fn leave_at_once(&mut self) {
+    /// Empties the queues if no port has a rate: then no packet has to wait.
+    pub(crate) fn drain_unlimited_queues(&mut self) {
         if self.queues.total() > 0 && self.queues.is_unlimited() {
             let before = self.egress_runs;
             // Compiled code runs, so that packets that wait for externs cannot continue now.
@@ -420,16 +419,16 @@ impl Switch {
         }
     }
 
-    /// Takes a packet that lies anywhere, by the compiled way where it may go there. What comes of
-    /// it, [`Switch::advance`] gives.
+    /// Receives a packet at any address, by the fast path if possible. [`Switch::advance`] returns
+    /// the resulting packets.
     pub fn take(&mut self, port: u32, bytes: &[u8], now_ns: u64) {
         if !self.receive_fast(port, bytes, now_ns) {
             self.receive(port, bytes, now_ns);
-            self.leave_at_once();
+            self.drain_unlimited_queues();
         }
     }
 
-    /// Takes one packet the compiled way, if it may go there. Whether it did.
+    /// Receives one packet by the fast path, if possible. Returns whether it was.
     pub(crate) fn receive_fast(&mut self, port: u32, bytes: &[u8], now_ns: u64) -> bool {
         if !self.is_fast() {
             return false;

@@ -79,13 +79,16 @@ impl Stats {
 
     /// Packets that came in at ports with so many bytes, and all leave by others with so many.
     #[inline(always)]
-    pub(crate) fn passed_all(&mut self, from: &[u32], came: &[u64], to: &[u64], leave: &[u64]) {
-        let differ = came.iter().zip(leave).fold(0, |all, (came, leave)| all | came ^ leave);
+    pub(crate) fn passed_all(&mut self, from: &[u32], received_lengths: &[u64], to: &[u64], leave: &[u64]) {
+        let differ = received_lengths
+            .iter()
+            .zip(leave)
+            .fold(0, |all, (received_lengths, leave)| all | received_lengths ^ leave);
         let only = only_port(from);
         if differ == 0 && only.is_none() {
-            PortCounts::add_to_both((&mut self.received, from), (&mut self.sent, to), came);
+            PortCounts::add_to_both((&mut self.received, from), (&mut self.sent, to), received_lengths);
         } else {
-            self.received_at(only, from, came);
+            self.received_at(only, from, received_lengths);
             self.sent_all(to, leave);
         }
     }

@@ -36,7 +36,7 @@ const TICKETS: usize = 4;
 pub struct ExternOptions {
     /// Inline, handed over to the lane, or by measured cost.
     pub mode: ExternMode,
-    /// What happens to packets when the lane is full, where the program does not say.
+    /// The handling of packets when the lane is full, unless the program specifies it.
     pub full: WhenFull,
     /// The most packets that wait at the same time.
     pub depth: usize,
@@ -53,7 +53,7 @@ impl Default for ExternOptions {
     }
 }
 
-/// What happened to calls of externs for which packets may wait.
+/// Statistics of calls of externs for which packets may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExternCounts {
     /// Executed at once.
@@ -68,7 +68,7 @@ pub struct ExternCounts {
     pub lost: u64,
 }
 
-/// What becomes of a call.
+/// The outcome of a call's start.
 enum Decision {
     /// It is executed in the vector.
     Inline,
@@ -213,7 +213,7 @@ impl AsyncCalls {
         self.counts
     }
 
-    /// What was chosen for each call, and why.
+    /// The choice for each call, and its reason.
     pub fn reports(&self) -> impl Iterator<Item = CallReport> + '_ {
         self.sites
             .iter()
@@ -372,7 +372,7 @@ impl AsyncCalls {
         let order = job.order();
         let key = match order {
             CompletionOrder::None => 0,
-            CompletionOrder::Port => job.passage.came.into(),
+            CompletionOrder::Port => job.passage.ingress_port.into(),
             CompletionOrder::Flow => job.flow(),
         };
         let route = port(&mut self.lane).map_or(0, |lane| lane.thread_for(key) as u32);
@@ -506,7 +506,7 @@ fn port(lane: &mut Mutex<Option<Port<Box<Job>>>>) -> Option<&mut Port<Box<Job>>>
     lane.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut()
 }
 
-/// What is known of the packets of a vector that some of them take along.
+/// The data of a vector's packets that suspended ones take along.
 pub(crate) struct SlotPackets<'a> {
     /// Bytes before a packet.
     pub headroom: usize,
@@ -515,14 +515,14 @@ pub(crate) struct SlotPackets<'a> {
     pub times: Option<&'a [u64; VECTOR]>,
     pub ports: &'a [u32],
     pub handling: &'a [Handling],
-    /// What the architecture keeps of the packets, and of which slots.
+    /// The architecture's state of packets, and the slots that have it.
     pub fused: &'a mut [FusedPacket],
-    pub begun: u64,
+    pub initialised: u64,
     /// Bytes received.
     pub lengths: &'a [u64; VECTOR],
-    /// Of the first slot: which of the packets that were received it is.
+    /// The index of the first slot's packet among those received.
     pub first: usize,
-    /// By slot: where the packet is from, if it is not as it was received.
+    /// By slot: the packet's origin, if it is not as it was received.
     pub passages: Option<&'a [Passage]>,
 }
 
@@ -538,12 +538,12 @@ impl SlotPackets<'_> {
                 of: self.first + slot,
                 time_ns: self.times.map_or(self.now_ns, |times| times[slot]),
                 passes: 0,
-                came: job.port,
-                is_again: false,
+                ingress_port: job.port,
+                is_reentry: false,
                 generated_bytes: 0,
             },
         };
-        job.has_fused = self.begun >> slot & 1 == 1;
+        job.has_fused = self.initialised >> slot & 1 == 1;
         if job.has_fused {
             std::mem::swap(&mut job.fused, &mut self.fused[slot]);
         }

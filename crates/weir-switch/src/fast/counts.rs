@@ -10,7 +10,7 @@ use weir_arch::{Count, Resource};
 use weir_ir::{ExternId, TableId};
 use weir_table::fast::HitCount;
 
-/// What was counted for entries, by handle.
+/// Counts of entries, by handle.
 pub(super) type Counted = FxHashMap<(TableId, u32), Count>;
 
 fn count(hits: HitCount) -> Count {
@@ -21,9 +21,9 @@ fn count(hits: HitCount) -> Count {
 }
 
 impl FastPath {
-    /// Hits of an entry that the state does not know of.
+    /// Hits of an entry that are not yet in the state.
     fn counted(&self, table: TableId, handle: u32) -> Count {
-        let mut all = self.carried.get(&(table, handle)).copied().unwrap_or_default();
+        let mut all = self.carried_counts.get(&(table, handle)).copied().unwrap_or_default();
         if let Some(there) = self.tables.get(table.index()) {
             all.join(count(there.counted(handle)));
         }
@@ -32,7 +32,7 @@ impl FastPath {
 
     /// The same; they are not known here any more.
     fn take_counted(&mut self, table: TableId, handle: u32) -> Count {
-        let mut all = self.carried.remove(&(table, handle)).unwrap_or_default();
+        let mut all = self.carried_counts.remove(&(table, handle)).unwrap_or_default();
         if let Some(there) = self.tables.get(table.index()) {
             all.join(count(there.take_counted(handle)));
         }
@@ -42,8 +42,8 @@ impl FastPath {
     /// All of them, of one table or of all.
     pub(super) fn all_counted(&self, of: Option<TableId>) -> Counted {
         let wanted = |table: TableId| of.is_none_or(|of| of == table);
-        let carried = self.carried.iter().filter(|((id, _), _)| wanted(*id));
-        let mut all: Counted = carried.map(|(of, hits)| (*of, *hits)).collect();
+        let carried_counts = self.carried_counts.iter().filter(|((id, _), _)| wanted(*id));
+        let mut all: Counted = carried_counts.map(|(of, hits)| (*of, *hits)).collect();
         let tables = self.tables.iter().enumerate().map(|(i, t)| (TableId::new(i), t));
         for (id, table) in tables.filter(|(id, _)| wanted(*id)) {
             for (handle, hits) in table.all_counted() {
@@ -63,7 +63,7 @@ impl Switch {
             .map(|(table, _)| table)
     }
 
-    /// What compiled code has counted of a direct counter's entry and the state does not know of.
+    /// Counts of a direct counter's entry that compiled code has and the state does not.
     pub(crate) fn counted_apart(&self, id: ExternId, handle: u64) -> Count {
         let found = self
             .fast
@@ -73,8 +73,8 @@ impl Switch {
         found.map_or(Count::default(), |((fast, table), handle)| fast.counted(table, handle))
     }
 
-    /// What direct counters hold, with handles of entries, of which compiled code has counted
-    /// something that the state does not know of.
+    /// The direct counters, with handles of entries, for which compiled code has counts that the
+    /// state does not have, and those counts.
     pub(crate) fn all_counted_apart(&self) -> Vec<((ExternId, u64), Count)> {
         let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
         let mut counters: Vec<_> = all

@@ -1,8 +1,7 @@
-//! What compiled code asks the switch for: calls with state, counters, cells, and what lookups come
-//! to.
+//! The host of compiled code: calls with state, counters, cells, and side effects of lookups.
 
 use super::OnHit;
-use super::stage::{Given, Lent, Ran, Served};
+use super::stage::{HostState, SharedTables, VectorInputs, VectorOutcome};
 use crate::waiting::{SlotPackets, flow_of};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -14,26 +13,26 @@ use weir_ir::{Bits, MatchKind, ValueSetId};
 use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, Suspended, VECTOR};
 use weir_table::fast::head;
 
-/// What the architecture keeps of packets while they are under way. Most packets need none of it,
-/// so a slot is initialised at its first use.
-pub(super) struct PendingLookup<'a> {
+/// The architecture's state of the packets of a vector. Most packets need none, so a slot is
+/// initialised at its first use.
+pub(super) struct FusedPackets<'a> {
     pub packets: &'a mut [FusedPacket],
     pub lengths: &'a [u64; VECTOR],
-    pub begun: u64,
+    pub initialised: u64,
 }
 
-impl PendingLookup<'_> {
+impl FusedPackets<'_> {
     pub fn of(&mut self, slot: usize) -> &mut FusedPacket {
         let packet = &mut self.packets[slot];
-        if self.begun >> slot & 1 == 0 {
-            self.begun |= 1 << slot;
+        if self.initialised >> slot & 1 == 0 {
+            self.initialised |= 1 << slot;
             packet.begin(self.lengths[slot] as usize);
         }
         packet
     }
 }
 
-/// What the architecture works with: it chooses as it likes, and nothing is traced.
+/// The environment of the architecture: default outcomes, no trace.
 fn env<'a>(state: &'a mut State, now_ns: u64, choices: &'a mut Defaults, tracer: &'a mut NoTrace) -> Env<'a> {
     Env {
         state,
@@ -43,12 +42,12 @@ fn env<'a>(state: &'a mut State, now_ns: u64, choices: &'a mut Defaults, tracer:
     }
 }
 
-/// What the host needs of the stage that it serves.
+/// The parts of a stage that its host needs.
 pub(super) struct StageParts<'a> {
     pub fused: &'a Fused,
     /// By call: the registered extern, if it is one.
     pub externs: &'a [Option<Arc<BoundCall>>],
-    pub packets: PendingLookup<'a>,
+    pub packets: FusedPackets<'a>,
     /// Bytes of the packets as counters count them.
     pub counted: &'a [u64; VECTOR],
     /// Bytes that must lie before a packet.
@@ -58,12 +57,12 @@ pub(super) struct StageParts<'a> {
 /// Serves the pipeline.
 pub(super) struct SwitchHost<'a> {
     stage: StageParts<'a>,
-    lent: Lent<'a>,
-    given: &'a Given<'a>,
-    served: Served<'a>,
-    /// The log, while what is logged waits until it is its packet's turn.
+    shared_tables: SharedTables<'a>,
+    vector_inputs: &'a VectorInputs<'a>,
+    host_state: HostState<'a>,
+    /// The log, while messages are held back to be ordered by packet.
     log: Option<Messages<LogMessage>>,
-    /// What was logged, with the slot of the packet.
+    /// Log messages, with the slot of the packet.
     logged: Vec<(usize, LogMessage)>,
     /// Packets that were dropped because no more can wait.
     full: u64,
@@ -72,27 +71,32 @@ pub(super) struct SwitchHost<'a> {
 impl<'a> SwitchHost<'a> {
     /// For one run of a vector.
     #[inline(always)]
-    pub fn new(stage: StageParts<'a>, lent: Lent<'a>, given: &'a Given<'a>, served: Served<'a>) -> Self {
+    pub fn new(
+        stage: StageParts<'a>,
+        shared_tables: SharedTables<'a>,
+        vector_inputs: &'a VectorInputs<'a>,
+        host_state: HostState<'a>,
+    ) -> Self {
         SwitchHost {
             stage,
-            lent,
-            given,
-            served,
+            shared_tables,
+            vector_inputs,
+            host_state,
             log: None,
             logged: Vec::new(),
             full: 0,
         }
     }
 
-    /// What was done, when `count` packets have run.
+    /// The outcome, when `count` packets have run.
     #[inline(always)]
-    pub fn finish(self, count: usize) -> Ran {
+    pub fn finish(self, count: usize) -> VectorOutcome {
         if let Some(log) = self.log {
-            self.served.state.log = log;
+            self.host_state.state.log = log;
         }
-        Ran {
+        VectorOutcome {
             count,
-            begun: self.stage.packets.begun,
+            initialised: self.stage.packets.initialised,
             logged: self.logged,
             full: self.full,
         }
@@ -100,13 +104,15 @@ impl<'a> SwitchHost<'a> {
 
     /// When the packet of a slot is under way.
     fn now(&self, slot: usize) -> u64 {
-        self.given.times.map_or(self.given.now_ns, |times| times[slot])
+        self.vector_inputs
+            .times
+            .map_or(self.vector_inputs.now_ns, |times| times[slot])
     }
 
-    /// The values of the selector keys of a slot; zeros for the others, which nobody asks for.
+    /// The values of the selector keys of a slot; zeros for the others, which are not read.
     fn selector_keys(&self, lookup: &LookedUp<'_>, slot: usize) -> Vec<Bits> {
         let table = &self.stage.fused.pipeline.program.tables[lookup.table];
-        let mut row = self.lent.tables[lookup.table.index()].key_layout().words;
+        let mut row = self.shared_tables.tables[lookup.table.index()].key_layout().words;
         table
             .keys
             .iter()
@@ -122,7 +128,7 @@ impl<'a> SwitchHost<'a> {
             .collect()
     }
 
-    /// Direct counters of what was hit count.
+    /// Counts hits in direct counters.
     #[inline(never)]
     fn count_hits(&mut self, lookup: &LookedUp<'_>) {
         let lengths = self.stage.counted;
@@ -133,16 +139,16 @@ impl<'a> SwitchHost<'a> {
                 .iter()
                 .zip(lengths)
                 .flat_map(|(heads, lengths)| std::array::from_fn::<_, 4, _>(|i| (head::handle(heads[i]), lengths[i])));
-            self.served.state.count_hits(lookup.table, all);
+            self.host_state.state.count_hits(lookup.table, all);
         } else {
             let heads = heads(lookup);
             let hits = Slots(lookup.hits).map(|slot| (head::handle(heads[slot % VECTOR]), lengths[slot % VECTOR]));
-            self.served.state.count_hits(lookup.table, hits);
+            self.host_state.state.count_hits(lookup.table, hits);
         }
     }
 
     #[inline(never)]
-    fn ask(&mut self, lookup: &mut LookedUp<'_>) {
+    fn call_architecture(&mut self, lookup: &mut LookedUp<'_>) {
         let mut hits = lookup.hits;
         while hits != 0 {
             let slot = hits.trailing_zeros() as usize;
@@ -151,8 +157,8 @@ impl<'a> SwitchHost<'a> {
             let keys = self.selector_keys(lookup, slot);
             let handle = head::handle(word);
             let now_ns = self.now(slot);
-            let resolved = self.served.arch.fused_hit(
-                &mut env(self.served.state, now_ns, &mut Defaults, &mut NoTrace),
+            let resolved = self.host_state.arch.fused_hit(
+                &mut env(self.host_state.state, now_ns, &mut Defaults, &mut NoTrace),
                 self.stage.packets.of(slot),
                 lookup.table,
                 handle,
@@ -167,7 +173,7 @@ impl<'a> SwitchHost<'a> {
 impl Host for SwitchHost<'_> {
     fn call(&mut self, call: usize, slot: usize, packet: &[u8], arguments: &mut CallArguments) -> bool {
         if self.log.is_none() {
-            self.log = Some(std::mem::take(&mut self.served.state.log));
+            self.log = Some(std::mem::take(&mut self.host_state.state.log));
         }
         let passed = FusedArguments {
             packet,
@@ -178,14 +184,14 @@ impl Host for SwitchHost<'_> {
             reads: &arguments.reads,
         };
         let now_ns = self.now(slot);
-        let continues = self.served.arch.fused_call(
-            &mut env(self.served.state, now_ns, &mut Defaults, &mut NoTrace),
+        let continues = self.host_state.arch.fused_call(
+            &mut env(self.host_state.state, now_ns, &mut Defaults, &mut NoTrace),
             self.stage.fused,
             call,
             self.stage.packets.of(slot),
             passed,
         );
-        while let Some(message) = self.served.state.log.pop() {
+        while let Some(message) = self.host_state.state.log.pop() {
             self.logged.push((slot, message));
         }
         continues
@@ -197,7 +203,9 @@ impl Host for SwitchHost<'_> {
             return;
         }
         let kept = self.stage.packets.of(slot);
-        if kept.keep_payload(packet, consumed, self.stage.fused.payload_kept) && self.served.async_calls.keeps_flows() {
+        if kept.keep_payload(packet, consumed, self.stage.fused.payload_kept)
+            && self.host_state.async_calls.keeps_flows()
+        {
             kept.flow = Some(flow_of(packet));
         }
     }
@@ -211,14 +219,14 @@ impl Host for SwitchHost<'_> {
 
     fn begin_extern(&mut self, call: usize, slot: usize, consumed: usize, payload: &mut [u8], words: &[u64]) -> bool {
         match self.stage.externs.get(call).and_then(Option::as_ref) {
-            Some(bound) => self.served.async_calls.begin(bound, slot, consumed, payload, words),
+            Some(bound) => self.host_state.async_calls.begin(bound, slot, consumed, payload, words),
             None => false,
         }
     }
 
     fn finish_extern(&mut self, call: usize, slot: usize, words: &mut [u64]) -> bool {
         match self.stage.externs.get(call).and_then(Option::as_ref) {
-            Some(bound) => self.served.async_calls.finish(bound, slot, words),
+            Some(bound) => self.host_state.async_calls.finish(bound, slot, words),
             None => true,
         }
     }
@@ -227,25 +235,27 @@ impl Host for SwitchHost<'_> {
     fn suspend(&mut self, suspended: Suspended<'_>) {
         let mut packets = SlotPackets {
             headroom: self.stage.headroom,
-            is_egress: self.given.is_egress,
-            now_ns: self.given.now_ns,
-            times: self.given.times,
-            ports: self.given.ports,
-            handling: self.given.told,
+            is_egress: self.vector_inputs.is_egress,
+            now_ns: self.vector_inputs.now_ns,
+            times: self.vector_inputs.times,
+            ports: self.vector_inputs.ports,
+            handling: self.vector_inputs.handling,
             fused: &mut *self.stage.packets.packets,
-            begun: self.stage.packets.begun,
+            initialised: self.stage.packets.initialised,
             lengths: self.stage.packets.lengths,
-            first: self.given.first,
-            passages: self.given.passages,
+            first: self.vector_inputs.first,
+            passages: self.vector_inputs.passages,
         };
-        self.full += self.served.async_calls.suspend(&suspended, &mut packets);
+        self.full += self.host_state.async_calls.suspend(&suspended, &mut packets);
         // The slots are empty now.
-        self.stage.packets.begun &= !suspended.slots();
+        self.stage.packets.initialised &= !suspended.slots();
     }
 
     fn count(&mut self, counter: usize, index: u64, slot: usize) {
         let bytes = self.stage.counted[slot];
-        self.served.state.count(weir_ir::ExternId::new(counter), index, bytes);
+        self.host_state
+            .state
+            .count(weir_ir::ExternId::new(counter), index, bytes);
     }
 
     fn count_all(&mut self, counter: usize, slots: u64, at: Indexes<'_>) {
@@ -253,39 +263,39 @@ impl Host for SwitchHost<'_> {
         match at {
             Indexes::Same(index) => {
                 let bytes = Slots(slots).map(|slot| lengths[slot]).sum();
-                self.served
+                self.host_state
                     .state
                     .count_many(id, index, slots.count_ones().into(), bytes);
             }
             Indexes::Each(indexes) => {
                 let packets = Slots(slots).map(|slot| (indexes[slot], lengths[slot]));
-                self.served.state.count_each(id, packets);
+                self.host_state.state.count_each(id, packets);
             }
         }
     }
 
     fn read_cell(&mut self, array: usize, scalar: usize, index: u64) -> u64 {
-        self.served
+        self.host_state
             .state
             .register_scalar(weir_ir::ExternId::new(array), scalar, index)
     }
 
     fn write_cell(&mut self, array: usize, scalar: usize, index: u64, value: u64) {
-        self.served
+        self.host_state
             .state
             .set_register_scalar(weir_ir::ExternId::new(array), scalar, index, value);
     }
 
     fn cells(&mut self, array: usize) -> Option<&Arc<[AtomicU64]>> {
-        self.served.state.register_cells(weir_ir::ExternId::new(array))
+        self.host_state.state.register_cells(weir_ir::ExternId::new(array))
     }
 
     fn hash(&mut self, algorithm: u32, data: &[u8]) -> u64 {
-        self.served.arch.fused_hash(self.served.state, algorithm, data)
+        self.host_state.arch.fused_hash(self.host_state.state, algorithm, data)
     }
 
     fn value_set_contains(&mut self, set: ValueSetId, keys: &[u64]) -> bool {
-        let Some(set) = self.lent.sets.get(set.index()) else {
+        let Some(set) = self.shared_tables.sets.get(set.index()) else {
             return false;
         };
         let mut packed = SmallVec::<[u64; 4]>::from_elem(0, set.key_layout().words);
@@ -301,31 +311,31 @@ impl Host for SwitchHost<'_> {
             at += words;
         }
         let mut result = SmallVec::<[u64; 2]>::from_elem(0, set.result_layout().words);
-        set.lookup_one(&packed, &mut result, self.given.now_ns)
+        set.lookup_one(&packed, &mut result, self.vector_inputs.now_ns)
     }
 
     #[inline(always)]
     fn prefetch_hits(&mut self, lookup: &LookedUp<'_>) {
-        if self.lent.on_hit[lookup.table.index()] == OnHit::Count {
+        if self.shared_tables.on_hit[lookup.table.index()] == OnHit::Count {
             let handles = Slots(lookup.hits).map(|slot| head::handle(lookup.results()[slot]));
-            self.served.state.fetch_counts(lookup.table, handles);
+            self.host_state.state.fetch_counts(lookup.table, handles);
         }
     }
 
     #[inline(always)]
     fn looked_up(&mut self, lookup: &mut LookedUp<'_>) {
         let misses = lookup.active & !lookup.hits;
-        self.served
+        self.host_state
             .state
             .looked_up(lookup.table, lookup.hits.count_ones(), misses.count_ones());
         let lengths = self.stage.counted;
-        match self.lent.on_hit[lookup.table.index()] {
+        match self.shared_tables.on_hit[lookup.table.index()] {
             OnHit::Nothing => {}
-            OnHit::CountThere => {
-                self.lent.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
+            OnHit::CountInTable => {
+                self.shared_tables.tables[lookup.table.index()].count_hits(lookup.hits, heads(lookup), lengths);
             }
             OnHit::Count => self.count_hits(lookup),
-            OnHit::Ask => self.ask(lookup),
+            OnHit::CallArchitecture => self.call_architecture(lookup),
         }
     }
 }

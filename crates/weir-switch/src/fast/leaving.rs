@@ -2,7 +2,7 @@
 
 use super::host::Slots;
 use super::onward::Passage;
-use super::stage::{Given, Ran, Served, Stage};
+use super::stage::{HostState, Stage, VectorInputs, VectorOutcome};
 use super::{FastPath, Verdict};
 use crate::switch::{Context, Switch};
 use std::sync::Arc;
@@ -30,11 +30,11 @@ impl SimdKernel for Vector<'_, '_> {
 }
 
 /// Packets of a vector that the driver takes over.
-struct Waiting {
+struct UnfinishedPackets {
     slots: u64,
-    /// Those of whom the architecture keeps something.
-    begun: u64,
-    /// What was logged of any packet, with its slot.
+    /// The slots for which the architecture has state.
+    initialised: u64,
+    /// Log messages of all packets, with their slots.
     logged: Vec<(usize, LogMessage)>,
 }
 
@@ -56,28 +56,28 @@ impl Switch {
     #[inline(always)]
     fn run_vector(&mut self, fast: &mut FastPath, first: usize, ports: &[u32], frames: &mut [Frame<'_>]) -> usize {
         fast.sync(&mut self.state);
-        let given = Given {
+        let vector_inputs = VectorInputs {
             now_ns: self.now_ns,
             times: None,
             ports,
-            told: &[],
+            handling: &[],
             is_egress: false,
             first,
             passages: None,
         };
-        let (stage, _, lent) = fast.parts();
-        let served = Served {
+        let (stage, _, shared_tables) = fast.parts();
+        let host_state = HostState {
             arch: &*self.arch,
             state: &mut self.state,
             async_calls: &mut self.async_calls,
         };
         let longest = self.config.max_packet_bytes as u64;
-        let Some(ran) = stage.run(lent, &given, served, frames, longest) else {
+        let Some(ran) = stage.run(shared_tables, &vector_inputs, host_state, frames, longest) else {
             return self.run_first(fast, first, ports, frames);
         };
-        let Ran {
+        let VectorOutcome {
             count,
-            begun,
+            initialised,
             logged,
             full,
         } = ran;
@@ -85,23 +85,32 @@ impl Switch {
             self.stats.dropped_many(DropReason::ExternFull, full);
         }
         let (mut continuing, mut transmitted, all) = (0, 0, u64::MAX >> (64 - count));
-        let (ports, came) = (&ports[..count], &fast.whole.lengths[..count]);
+        let (ports, received_lengths) = (&ports[..count], &fast.main_stage.lengths[..count]);
         let mut are_counted = false;
         let verdicts = &mut self.verdicts[first..first + count];
-        let (mut again, mut queued) = (0, 0);
-        for (exit, left) in fast.whole.fused.exits.iter().zip(fast.whole.machine.exit_masks()) {
+        let (mut reentering, mut queued) = (0, 0);
+        for (exit, left) in fast
+            .main_stage
+            .fused
+            .exits
+            .iter()
+            .zip(fast.main_stage.machine.exit_masks())
+        {
             let left = *left;
             match exit {
                 _ if left == 0 => {}
-                FusedExit::Transmit(_) | FusedExit::StampAndTransmit(_) if !self.loopback.is_empty() => again |= left,
+                FusedExit::Transmit(_) | FusedExit::StampAndTransmit(_) if !self.loopback.is_empty() => {
+                    reentering |= left
+                }
                 FusedExit::Transmit(var) => {
-                    let (out, lengths) = (fast.whole.machine.row(*var), fast.whole.machine.lengths());
+                    let (out, lengths) = (fast.main_stage.machine.row(*var), fast.main_stage.machine.lengths());
                     transmitted |= left;
                     if left == all {
                         for (verdict, port) in verdicts.iter_mut().zip(out) {
                             *verdict = Verdict::Transmit(*port as u32);
                         }
-                        self.stats.passed_all(ports, came, &out[..count], &lengths[..count]);
+                        self.stats
+                            .passed_all(ports, received_lengths, &out[..count], &lengths[..count]);
                         are_counted = true;
                     } else {
                         let (mut sent, mut bytes, mut some) = ([0; VECTOR], [0; VECTOR], 0);
@@ -114,7 +123,7 @@ impl Switch {
                     }
                 }
                 FusedExit::StampAndTransmit(var) => {
-                    let (now_ns, out) = (self.now_ns, fast.whole.machine.row(*var));
+                    let (now_ns, out) = (self.now_ns, fast.main_stage.machine.row(*var));
                     transmitted |= left;
                     for slot in Slots(left) {
                         let frame = &mut frames[slot];
@@ -125,43 +134,41 @@ impl Switch {
                     }
                 }
                 FusedExit::Drop(reason) => self.stats.dropped_many(*reason, left.count_ones().into()),
-                FusedExit::Recirculate(_) => again |= left,
+                FusedExit::Recirculate(_) => reentering |= left,
                 FusedExit::Queue => queued |= left,
                 FusedExit::Punt { .. } => continuing |= left,
             }
         }
         if !are_counted {
-            self.stats.received_all(ports, came);
+            self.stats.received_all(ports, received_lengths);
         }
         for slot in Slots(all & !transmitted) {
             verdicts[slot] = Verdict::Gone;
         }
-        if continuing | again | queued != 0 || !logged.is_empty() {
-            let packets = Waiting {
-                slots: continuing | again | queued,
-                begun,
+        if continuing | reentering | queued != 0 || !logged.is_empty() {
+            let packets = UnfinishedPackets {
+                slots: continuing | reentering | queued,
+                initialised,
                 logged,
             };
-            self.go_on_all(fast, first, packets, ports, frames);
+            self.continue_all(fast, first, packets, ports, frames);
         }
         count
     }
 
-    /// Packets go on that are not done, and what was logged is put into the log, as if the packets
-    /// had come one after the
-    /// other.
+    /// Continues unfinished packets, and appends messages to the log, in the order of the packets.
     #[cold]
-    fn go_on_all(
+    fn continue_all(
         &mut self,
         fast: &mut FastPath,
         first: usize,
-        packets: Waiting,
+        packets: UnfinishedPackets,
         ports: &[u32],
         frames: &mut [Frame<'_>],
     ) {
-        let Waiting {
+        let UnfinishedPackets {
             slots,
-            begun,
+            initialised,
             mut logged,
         } = packets;
         logged.sort_by_key(|(slot, _)| *slot);
@@ -171,25 +178,25 @@ impl Switch {
                 self.state.log.push(message);
                 self.messages_of(first + of);
             }
-            if begun >> slot & 1 == 0 {
-                fast.whole.packets[slot].begin(fast.whole.lengths[slot] as usize);
+            if initialised >> slot & 1 == 0 {
+                fast.main_stage.packets[slot].begin(fast.main_stage.lengths[slot] as usize);
             }
             let passage = Passage {
                 of: first + slot,
                 time_ns: self.now_ns,
                 passes: 0,
-                came: ports[slot],
-                is_again: false,
+                ingress_port: ports[slot],
+                is_reentry: false,
                 generated_bytes: 0,
             };
             let ready = self.ready.len();
-            let sent = self.leave(&mut fast.whole, slot, &mut frames[slot], &passage);
+            let sent = self.leave(&mut fast.main_stage, slot, &mut frames[slot], &passage);
             if let Some(port) = sent {
                 self.messages_of(passage.of);
                 self.verdicts[first + slot] = Verdict::Transmit(port);
                 continue;
             }
-            self.leave_at_once();
+            self.drain_unlimited_queues();
             self.messages_of(passage.of);
             self.verdicts[first + slot] = self.copies_since(ready);
         }
@@ -199,8 +206,8 @@ impl Switch {
         }
     }
 
-    /// What becomes of a packet of the stage from ingress on; the port, if that is to send it as
-    /// its frame holds it.
+    /// Handles a packet that has left the main stage by its exit. Returns the port, if the packet
+    /// is to be sent with the bytes that its frame has.
     pub(super) fn leave(
         &mut self,
         stage: &mut Stage,
@@ -210,8 +217,8 @@ impl Switch {
     ) -> Option<u32> {
         let exits: Vec<(u32, FusedExit)> = stage.exits_of(slot).collect();
         let mut sent = None;
-        // That egress has run was said before, of what is here again.
-        let ran = u64::from(!passage.is_again);
+        // For reentering packets the run of egress was charged before.
+        let ran = u64::from(!passage.is_reentry);
         for (number, exit) in exits {
             match exit {
                 FusedExit::Transmit(port) | FusedExit::StampAndTransmit(port) => {
@@ -229,11 +236,11 @@ impl Switch {
                     self.recirculate(port, frame.bytes(), passage);
                 }
                 FusedExit::Queue => {
-                    self.not_run(passage);
+                    self.refund_egress_run(passage);
                     self.queue(stage, slot, frame.bytes(), passage);
                 }
                 FusedExit::Drop(reason) => {
-                    if passage.is_again {
+                    if passage.is_reentry {
                         self.stats.dropped(reason, None);
                         if reason != DropReason::EgressDrop {
                             self.refund(passage.of);
@@ -241,7 +248,7 @@ impl Switch {
                     }
                 }
                 FusedExit::Punt { after_egress } => {
-                    self.not_run(passage);
+                    self.refund_egress_run(passage);
                     let values = values_of(stage, number, slot);
                     stage.packets[slot].passes = passage.passes;
                     stage.packets[slot].is_generated = passage.generated_bytes > 0;
@@ -252,9 +259,9 @@ impl Switch {
         sent
     }
 
-    /// Egress was not run for a packet of which that was said, because it is at ingress again.
-    fn not_run(&mut self, passage: &Passage) {
-        if passage.is_again {
+    /// Refunds the run of egress that was charged to a reentering packet, and was not executed.
+    fn refund_egress_run(&mut self, passage: &Passage) {
+        if passage.is_reentry {
             self.refund(passage.of);
         }
     }
@@ -278,7 +285,14 @@ impl Switch {
             choices: &mut Defaults,
             tracer: &mut NoTrace,
         };
-        let actions = arch.fused_exit(&mut env, exit, &mut stage.packets[slot], passage.came, bytes, values);
+        let actions = arch.fused_exit(
+            &mut env,
+            exit,
+            &mut stage.packets[slot],
+            passage.ingress_port,
+            bytes,
+            values,
+        );
         self.carry_out(actions);
     }
 

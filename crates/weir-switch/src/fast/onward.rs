@@ -1,4 +1,5 @@
-//! Packets that go on within the switch: what is for the traffic manager, and what comes in again.
+//! Packets that stay within the switch: those for the traffic manager, and those that reenter
+//! ingress.
 //!
 //! While compiled code runs, these are vectors of their own: of packets for egress, and of packets
 //! at ingress once more. They are processed in order of arrival, so that a recirculated packet is
@@ -17,20 +18,20 @@ const SPARE: usize = 4 * VECTOR;
 /// The longest memory of outputs that is kept, in bytes.
 const LONGEST_SPARE: usize = 16 * 1024;
 
-/// Where a packet is from.
+/// The origin of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Passage {
-    /// Which of the packets that were received it came of.
+    /// The index of the received packet from which it stems.
     pub of: usize,
-    /// When it is under way.
+    /// Its time.
     pub time_ns: u64,
     /// How often it has been at ingress before.
     pub passes: u32,
-    /// The port it came in at.
-    pub came: u32,
-    /// It is not at ingress for the first time.
-    pub is_again: bool,
-    /// Bytes of a generated packet when it came to ingress; 0 of any other.
+    /// The port at which it entered ingress.
+    pub ingress_port: u32,
+    /// It has reentered ingress.
+    pub is_reentry: bool,
+    /// Bytes of a generated packet when it entered ingress; 0 for any other.
     pub generated_bytes: u32,
 }
 
@@ -107,8 +108,8 @@ impl Onward {
     pub(crate) fn push_ingress(&mut self, port: u32, passes: u32, bytes: &[u8], from: &Passage) {
         let passage = Passage {
             passes,
-            came: port,
-            is_again: true,
+            ingress_port: port,
+            is_reentry: true,
             generated_bytes: 0,
             ..*from
         };
@@ -193,7 +194,7 @@ impl Onward {
         self.leaving.push((passage.of, output));
     }
 
-    /// What a port sends.
+    /// The output of a port.
     #[inline]
     pub(crate) fn output(&mut self, port: u32, bytes: &[u8], passage: &Passage) -> Output {
         let mut memory = self.sent.pop().unwrap_or_default();

@@ -5,7 +5,7 @@ use super::FastPath;
 use super::host::Slots;
 use super::onward::Passage;
 use super::onward::running::Known;
-use super::stage::{Given, Lent, Ran, Served, Stage};
+use super::stage::{HostState, SharedTables, Stage, VectorInputs, VectorOutcome};
 use crate::switch::Switch;
 use crate::waiting::{AsyncCalls, CallReport, ExternCounts, ExternOptions, Job};
 use smallvec::SmallVec;
@@ -18,32 +18,38 @@ use weir_lanes::{Lane, Port};
 /// [`Stage::resume`] with whatever the processor has.
 struct ResumedVector<'a, 'f, 'c> {
     stage: &'a mut Stage,
-    lent: Lent<'a>,
-    given: &'a Given<'a>,
-    served: Served<'a>,
+    shared_tables: SharedTables<'a>,
+    vector_inputs: &'a VectorInputs<'a>,
+    host_state: HostState<'a>,
     frames: &'a mut [Frame<'f>],
     contexts: &'a [&'c SavedContext],
-    begun: u64,
+    initialised: u64,
 }
 
 impl SimdKernel for ResumedVector<'_, '_, '_> {
-    type Result = Ran;
+    type Result = VectorOutcome;
 
     #[inline(always)]
-    fn run(self) -> Ran {
+    fn run(self) -> VectorOutcome {
         let contexts = self.contexts.iter().copied();
-        self.stage
-            .resume(self.lent, self.given, self.served, self.frames, contexts, self.begun)
+        self.stage.resume(
+            self.shared_tables,
+            self.vector_inputs,
+            self.host_state,
+            self.frames,
+            contexts,
+            self.initialised,
+        )
     }
 }
 
-/// What is known of the packets of jobs that have slots.
+/// The packets of jobs that have slots.
 struct Entered {
     is_egress: bool,
     known: Known,
     passages: SmallVec<[Passage; VECTOR]>,
-    /// Those of whom the architecture keeps something.
-    begun: u64,
+    /// The slots for which the architecture has state.
+    initialised: u64,
 }
 
 /// Exchanges what a job keeps of its packet with what the slot has.
@@ -55,7 +61,7 @@ fn exchange(async_calls: &mut AsyncCalls, stage: &mut Stage, slot: usize, job: &
 }
 
 impl Switch {
-    /// Continues all packets whose calls are done. What they send is ready after that.
+    /// Continues all packets whose calls are done. Their outputs are ready after that.
     pub(crate) fn resume_waiting(&mut self) {
         if self.async_calls.waiting() == 0 || !self.async_calls.poll() {
             return;
@@ -87,7 +93,7 @@ impl Switch {
         self.fast = Some(fast);
     }
 
-    /// Continues packets of this vector whose calls were executed at once. What they send takes the
+    /// Continues packets of this vector whose calls were executed at once. Their outputs take the
     /// place of the packet.
     pub(super) fn resume_at_once(&mut self, fast: &mut FastPath) {
         while self.async_calls.has_at_once() {
@@ -109,7 +115,7 @@ impl Switch {
     /// the place of the packet in its vector.
     fn resume_vector(&mut self, fast: &mut FastPath, at_once: bool, jobs: &mut [Box<Job>]) -> usize {
         let is_egress = jobs.first().is_some_and(|job| job.is_egress);
-        let (whole, egress, lent) = fast.parts();
+        let (whole, egress, shared_tables) = fast.parts();
         let stage = match (is_egress, egress) {
             (true, Some(egress)) => egress,
             (true, None) => return jobs.len(),
@@ -117,7 +123,7 @@ impl Switch {
         };
         let started = cycles();
         let entered = self.enter_slots(stage, jobs);
-        let count = self.run_jobs(stage, lent, &entered, at_once, jobs);
+        let count = self.run_jobs(stage, shared_tables, &entered, at_once, jobs);
         for (slot, job) in jobs.iter_mut().enumerate().skip(count) {
             exchange(&mut self.async_calls, stage, slot, job);
         }
@@ -135,19 +141,19 @@ impl Switch {
             known: Known {
                 times: [0; VECTOR],
                 ports: [0; VECTOR],
-                told: [Handling::default(); VECTOR],
+                handling: [Handling::default(); VECTOR],
             },
             passages: SmallVec::new(),
-            begun: 0,
+            initialised: 0,
         };
         for (slot, job) in jobs.iter_mut().enumerate() {
             entered.is_egress = job.is_egress;
             entered.passages.push(job.passage);
             entered.known.times[slot] = job.passage.time_ns;
             entered.known.ports[slot] = job.port;
-            entered.known.told[slot] = job.handling;
+            entered.known.handling[slot] = job.handling;
             stage.lengths[slot] = job.received_bytes;
-            entered.begun |= u64::from(job.has_fused) << slot;
+            entered.initialised |= u64::from(job.has_fused) << slot;
             exchange(&mut self.async_calls, stage, slot, job);
         }
         entered
@@ -157,7 +163,7 @@ impl Switch {
     fn run_jobs(
         &mut self,
         stage: &mut Stage,
-        lent: Lent<'_>,
+        shared_tables: SharedTables<'_>,
         entered: &Entered,
         at_once: bool,
         jobs: &mut [Box<Job>],
@@ -166,7 +172,7 @@ impl Switch {
             is_egress,
             ref known,
             ref passages,
-            begun,
+            initialised,
         } = *entered;
         let mut frames = SmallVec::<[Frame<'_>; VECTOR]>::new();
         let mut contexts = SmallVec::<[&SavedContext; VECTOR]>::new();
@@ -178,27 +184,27 @@ impl Switch {
             contexts.push(context);
         }
         let arch = Arc::clone(&self.arch);
-        let given = Given {
+        let vector_inputs = VectorInputs {
             now_ns: self.now_ns,
             times: Some(&known.times),
             ports: &known.ports,
-            told: &known.told,
+            handling: &known.handling,
             is_egress,
             first: 0,
             passages: Some(passages),
         };
-        let served = Served {
+        let host_state = HostState {
             arch: &*arch,
             state: &mut self.state,
             async_calls: &mut self.async_calls,
         };
         let ran = weir_jit::dispatch_simd(ResumedVector {
-            lent,
-            given: &given,
-            served,
+            shared_tables,
+            vector_inputs: &vector_inputs,
+            host_state,
             frames: &mut frames,
             contexts: &contexts,
-            begun,
+            initialised,
             stage,
         });
         if !is_egress {
@@ -216,7 +222,7 @@ impl Switch {
 
     /// Drops of packets that are at ingress for the first time are counted with their vector.
     fn count_first_drops(&mut self, stage: &Stage, passages: &[Passage]) {
-        let first = passages.iter().enumerate().filter(|(_, passage)| !passage.is_again);
+        let first = passages.iter().enumerate().filter(|(_, passage)| !passage.is_reentry);
         let first = first.fold(0u64, |mask, (slot, _)| mask | 1 << slot);
         for (exit, left) in stage.fused.exits.iter().zip(stage.machine.exit_masks()) {
             if let FusedExit::Drop(reason) = exit
@@ -229,7 +235,13 @@ impl Switch {
 
     /// Of packets that are sent, dropped or waiting again, and nothing else: what leaves is ready,
     /// in their order. Gives how many there were, or `None`: nothing has changed.
-    fn leave_plainly(&mut self, stage: &Stage, frames: &[Frame<'_>], passages: &[Passage], ran: &Ran) -> Option<usize> {
+    fn leave_plainly(
+        &mut self,
+        stage: &Stage,
+        frames: &[Frame<'_>],
+        passages: &[Passage],
+        ran: &VectorOutcome,
+    ) -> Option<usize> {
         let (mut sent, mut ports, mut dropped) = (0, None, 0);
         for (exit, left) in stage.fused.exits.iter().zip(stage.machine.exit_masks()) {
             match exit {
@@ -243,7 +255,7 @@ impl Switch {
             && ran.full == 0
             && ran.logged.is_empty()
             && self.loopback.is_empty()
-            && passages[..ran.count].iter().all(|passage| !passage.is_again);
+            && passages[..ran.count].iter().all(|passage| !passage.is_reentry);
         if !is_plain {
             return None;
         }
@@ -279,7 +291,7 @@ impl Switch {
         self.async_calls.has_async()
     }
 
-    /// What happened to calls for which packets may wait.
+    /// Statistics of calls for which packets may wait.
     #[must_use]
     pub fn extern_counts(&self) -> ExternCounts {
         self.async_calls.counts()
@@ -312,7 +324,7 @@ impl Switch {
         self.async_calls.waiting()
     }
 
-    /// Waits until no packet waits for an extern any more. What they send is ready after that.
+    /// Waits until no packet waits for an extern any more. Their outputs are ready after that.
     pub fn settle_externs(&mut self) {
         while self.async_calls.waiting() > 0 {
             self.resume_waiting();

@@ -1,6 +1,6 @@
 //! A compiled pipeline, and how a vector of packets is run through it.
 
-use super::host::{PendingLookup, StageParts, SwitchHost};
+use super::host::{FusedPackets, StageParts, SwitchHost};
 use super::onward::Passage;
 use super::{FastError, OnHit};
 use crate::waiting::AsyncCalls;
@@ -13,7 +13,7 @@ use weir_table::fast::{FastTable, Reader};
 pub(super) struct Stage {
     pub fused: Arc<Fused>,
     pub machine: Machine,
-    /// Of packets that the architecture is asked about; see [`PendingLookup`].
+    /// The architecture's state of packets, by slot; see [`FusedPackets`].
     pub packets: Vec<FusedPacket>,
     /// Bytes of the packets as they came.
     pub lengths: Box<[u64; VECTOR]>,
@@ -23,47 +23,47 @@ pub(super) struct Stage {
     counted: Box<[u64; VECTOR]>,
 }
 
-/// What stages share: the tables of the program, and what hits of them do.
+/// The tables of the program, which stages share, and the side effects of hits.
 #[derive(Clone, Copy)]
-pub(super) struct Lent<'a> {
+pub(super) struct SharedTables<'a> {
     pub tables: &'a [Arc<FastTable>],
     pub reader: &'a Reader,
     pub sets: &'a [FastTable],
     pub on_hit: &'a [OnHit],
 }
 
-/// What is known of the packets of a vector besides their bytes.
+/// The inputs of a vector besides the packets' bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct VectorInputs<'a> {
     pub now_ns: u64,
-    /// When each of them is under way; without, all are now.
+    /// The time of each packet; `None`: `now_ns`.
     pub times: Option<&'a [u64; VECTOR]>,
-    /// The ports they came in at, or, at egress, go to.
+    /// The ingress ports, or, at egress, the egress ports.
     pub ports: &'a [u32],
     /// The metadata that egress receives with them.
-    pub told: &'a [Handling],
+    pub handling: &'a [Handling],
     /// They are at egress.
     pub is_egress: bool,
-    /// Of the first of them: which of the packets that were received it is.
+    /// The index of the first packet among those received.
     pub first: usize,
-    /// Where they are from, if they are not as they were received.
+    /// The origins of the packets, if they are not as they were received.
     pub passages: Option<&'a [Passage]>,
 }
 
-/// What serves a stage while it runs.
-pub(super) struct Served<'a> {
+/// The switch's state that the host of a stage accesses.
+pub(super) struct HostState<'a> {
     pub arch: &'a dyn Architecture,
     pub state: &'a mut State,
     pub async_calls: &'a mut AsyncCalls,
 }
 
-/// What a stage has done with the packets of a vector.
-pub(super) struct Ran {
-    /// The number of them that it ran.
+/// The outcome of a vector.
+pub(super) struct VectorOutcome {
+    /// The number of packets that were run.
     pub count: usize,
-    /// Those of whom the architecture keeps something.
-    pub begun: u64,
-    /// What was logged, with the slot of the packet.
+    /// The slots for which the architecture has state.
+    pub initialised: u64,
+    /// Log messages, with the slot of the packet.
     pub logged: Vec<(usize, LogMessage)>,
     /// Packets that were dropped because no more can wait for an extern.
     pub full: u64,
@@ -79,7 +79,7 @@ impl Stage {
     ) -> Result<Self, FastError> {
         let options = Options {
             assembly,
-            reorderable: on_hit.iter().map(|on| *on != OnHit::Ask).collect(),
+            reorderable: on_hit.iter().map(|on| *on != OnHit::CallArchitecture).collect(),
         };
         let compiled = Arc::new(Compiled::new(Arc::clone(&fused.pipeline), options)?);
         let calls = 0..fused.pipeline.calls.len();
@@ -99,7 +99,7 @@ impl Stage {
     }
 
     /// The same code, with memory of its own.
-    pub(super) fn again(&self) -> Self {
+    pub(super) fn with_new_memory(&self) -> Self {
         let mut machine = Machine::new(Arc::clone(self.machine.compiled()));
         machine.set_lanes(self.machine.lanes());
         Self::with(Arc::clone(&self.fused), Arc::clone(&self.externs), machine)
@@ -114,12 +114,12 @@ impl Stage {
     #[inline(always)]
     pub(super) fn run(
         &mut self,
-        lent: Lent<'_>,
-        given: &Given<'_>,
-        served: Served<'_>,
+        shared_tables: SharedTables<'_>,
+        vector_inputs: &VectorInputs<'_>,
+        host_state: HostState<'_>,
         frames: &mut [Frame<'_>],
         longest: u64,
-    ) -> Option<Ran> {
+    ) -> Option<VectorOutcome> {
         let headroom = self.headroom();
         let many = frames.len();
         let mut loaded = self.machine.load(frames);
@@ -130,56 +130,67 @@ impl Stage {
         if bits > longest && lengths[..many].iter().any(|l| *l > longest) {
             return None;
         }
-        let counted = counted_lengths(&mut self.counted, lengths, served.state);
+        let counted = counted_lengths(&mut self.counted, lengths, host_state.state);
         for (i, input) in self.fused.inputs.iter().enumerate() {
             if loaded.reads_input(i) {
-                fill(&mut loaded, (i, *input), given, counted, served.state);
+                fill(&mut loaded, (i, *input), vector_inputs, counted, host_state.state);
             }
         }
         let parts = StageParts {
             fused: &self.fused,
             externs: &self.externs,
-            packets: PendingLookup {
+            packets: FusedPackets {
                 packets: &mut self.packets,
                 lengths,
-                begun: 0,
+                initialised: 0,
             },
             counted,
             headroom,
         };
-        let mut host = SwitchHost::new(parts, lent, given, served);
-        let count = loaded.run(lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
+        let mut host = SwitchHost::new(parts, shared_tables, vector_inputs, host_state);
+        let count = loaded.run(
+            shared_tables.tables,
+            &shared_tables.reader.enter(),
+            &mut host,
+            vector_inputs.now_ns,
+        );
         Some(host.finish(count))
     }
 
     /// Continues packets that waited for an extern, with the contexts that they had then.
-    /// `begun`: those of whom the architecture keeps something, in [`Stage::packets`].
+    /// `initialised`: the slots for which the architecture has state, in [`Stage::packets`].
     /// [`Stage::lengths`] must be those that were received.
     #[inline(always)]
     pub(super) fn resume<'c>(
         &mut self,
-        lent: Lent<'_>,
-        given: &Given<'_>,
-        served: Served<'_>,
+        shared_tables: SharedTables<'_>,
+        vector_inputs: &VectorInputs<'_>,
+        host_state: HostState<'_>,
         frames: &mut [Frame<'_>],
         contexts: impl IntoIterator<Item = &'c SavedContext>,
-        begun: u64,
-    ) -> Ran {
+        initialised: u64,
+    ) -> VectorOutcome {
         let headroom = self.headroom();
         let loaded = self.machine.load(frames);
         let parts = StageParts {
             fused: &self.fused,
             externs: &self.externs,
-            counted: counted_lengths(&mut self.counted, &self.lengths, served.state),
-            packets: PendingLookup {
+            counted: counted_lengths(&mut self.counted, &self.lengths, host_state.state),
+            packets: FusedPackets {
                 packets: &mut self.packets,
                 lengths: &self.lengths,
-                begun,
+                initialised,
             },
             headroom,
         };
-        let mut host = SwitchHost::new(parts, lent, given, served);
-        let count = loaded.resume(contexts, lent.tables, &lent.reader.enter(), &mut host, given.now_ns);
+        let mut host = SwitchHost::new(parts, shared_tables, vector_inputs, host_state);
+        let count = loaded.resume(
+            contexts,
+            shared_tables.tables,
+            &shared_tables.reader.enter(),
+            &mut host,
+            vector_inputs.now_ns,
+        );
         host.finish(count)
     }
 
@@ -190,7 +201,7 @@ impl Stage {
     }
 }
 
-/// The lengths with what is counted with each packet.
+/// The lengths, with the bytes that are counted with each packet.
 #[inline(always)]
 fn counted_lengths<'a>(memory: &'a mut [u64; VECTOR], lengths: &'a [u64; VECTOR], state: &State) -> &'a [u64; VECTOR] {
     match state.frame_check() {
@@ -208,20 +219,20 @@ fn counted_lengths<'a>(memory: &'a mut [u64; VECTOR], lengths: &'a [u64; VECTOR]
 fn fill(
     loaded: &mut LoadedVector<'_, '_>,
     (number, input): (usize, Input),
-    given: &Given<'_>,
+    vector_inputs: &VectorInputs<'_>,
     lengths: &[u64; VECTOR],
     state: &State,
 ) {
-    let told = given.told.iter();
-    match (input, given.times) {
-        (Input::NowUs, None) => loaded.set_input(number, std::iter::repeat(given.now_ns / 1000)),
-        (Input::NowNs, None) => loaded.set_input(number, std::iter::repeat(given.now_ns)),
+    let handling = vector_inputs.handling.iter();
+    match (input, vector_inputs.times) {
+        (Input::NowUs, None) => loaded.set_input(number, std::iter::repeat(vector_inputs.now_ns / 1000)),
+        (Input::NowNs, None) => loaded.set_input(number, std::iter::repeat(vector_inputs.now_ns)),
         (Input::NowUs, Some(times)) => loaded.set_input(number, times.iter().map(|time| time / 1000)),
         (Input::NowNs, Some(times)) => loaded.set_input(number, times.iter().copied()),
-        (Input::Port, _) => loaded.set_input(number, given.ports.iter().copied().map(u64::from)),
+        (Input::Port, _) => loaded.set_input(number, vector_inputs.ports.iter().copied().map(u64::from)),
         (Input::PortMetadata(word), _) => {
             let mut known = None;
-            let values = given.ports.iter().map(|port| {
+            let values = vector_inputs.ports.iter().map(|port| {
                 // Packets of a port come one after the other.
                 let (_, value) = match known {
                     Some((of, value)) if of == *port => (of, value),
@@ -233,31 +244,35 @@ fn fill(
             loaded.set_input(number, values);
         }
         // Egress receives the length that a generated packet came with.
-        (Input::Length, _) if told.clone().any(|told| told.generated_bytes > 0) => {
+        (Input::Length, _) if handling.clone().any(|handling| handling.generated_bytes > 0) => {
             let extra = state.frame_check();
             let values = lengths
                 .iter()
-                .zip(told)
-                .map(|(length, told)| match told.generated_bytes {
+                .zip(handling)
+                .map(|(length, handling)| match handling.generated_bytes {
                     0 => *length,
                     generated => u64::from(generated) + extra,
                 });
             loaded.set_input(number, values);
         }
         (Input::Length, _) => loaded.set_input(number, lengths.iter().copied()),
-        (Input::FromTrafficManager(EgressMetadata::Rid), _) => loaded.set_input(number, told.map(|t| t.rid.into())),
-        (Input::FromTrafficManager(EgressMetadata::Queue), _) => loaded.set_input(number, told.map(|t| t.queue.into())),
-        (Input::FromTrafficManager(EgressMetadata::Class), _) => loaded.set_input(number, told.map(|t| t.class.into())),
+        (Input::FromTrafficManager(EgressMetadata::Rid), _) => loaded.set_input(number, handling.map(|t| t.rid.into())),
+        (Input::FromTrafficManager(EgressMetadata::Queue), _) => {
+            loaded.set_input(number, handling.map(|t| t.queue.into()))
+        }
+        (Input::FromTrafficManager(EgressMetadata::Class), _) => {
+            loaded.set_input(number, handling.map(|t| t.class.into()))
+        }
         (Input::FromTrafficManager(EgressMetadata::IsFirstCopy), _) => {
-            loaded.set_input(number, told.map(|t| t.is_first_copy.into()))
+            loaded.set_input(number, handling.map(|t| t.is_first_copy.into()))
         }
         (Input::FromTrafficManager(EgressMetadata::IsDeflected), _) => {
-            loaded.set_input(number, told.map(|t| t.is_deflected.into()))
+            loaded.set_input(number, handling.map(|t| t.is_deflected.into()))
         }
     }
 }
 
-/// Eight bytes of what is known of a port, as a number; zeros where nothing is.
+/// Eight bytes of a port's metadata, as a number; padded with zeros.
 fn port_metadata(state: &State, port: u32, word: usize) -> u64 {
     let known = state.port_metadata.get(&port);
     let bytes = known.and_then(|bytes| bytes.get(word * 8..)).unwrap_or_default();

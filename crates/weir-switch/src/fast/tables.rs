@@ -20,7 +20,7 @@ pub(super) fn fast_tables(
     program.tables.iter().map(|(id, _)| {
         let spec = TableSpec::from_program(program, id, selectors);
         let new = match (handles.get(id.index()), on_hit.get(id.index())) {
-            (Some(false), Some(OnHit::Count | OnHit::CountThere)) => FastTable::with_counts,
+            (Some(false), Some(OnHit::Count | OnHit::CountInTable)) => FastTable::with_counts,
             (Some(false), _) => FastTable::without_handles,
             _ => FastTable::with_epochs,
         };
@@ -40,8 +40,8 @@ impl FastPath {
     #[inline(never)]
     pub(super) fn sync_tables(&mut self, state: &mut State) {
         let is_fresh = std::mem::take(&mut self.is_fresh);
-        if !self.carried.is_empty() {
-            for ((table, handle), hits) in std::mem::take(&mut self.carried) {
+        if !self.carried_counts.is_empty() {
+            for ((table, handle), hits) in std::mem::take(&mut self.carried_counts) {
                 state.add_hits(table, handle, hits);
             }
         }
@@ -68,14 +68,14 @@ impl FastPath {
                 if set.has_changed() {
                     apply_changes(set, fast);
                     let id = ValueSetId::new(index);
-                    self.whole.machine.load_value_set(id, fast);
+                    self.main_stage.machine.load_value_set(id, fast);
                     if let Some(egress) = &mut self.egress {
                         egress.machine.load_value_set(id, fast);
                     }
                 }
             }
         }
-        // What was taken over has not been changed since.
+        // The entries that were taken over have not changed since.
         state.take_touched();
     }
 }

@@ -20,7 +20,7 @@ pub enum ExternMode {
     Async,
 }
 
-/// What was chosen for a call of the program's text.
+/// The choice for a call of the program's text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallReport {
     /// The extern.
@@ -78,7 +78,7 @@ const SAMPLE_BITS: u32 = 4;
 pub(super) struct Site {
     name: String,
     loc: Loc,
-    /// What the program says about a full lane.
+    /// The program's handling of a full lane.
     full: Option<WhenFull>,
     policy: FullPolicy,
     is_async: bool,

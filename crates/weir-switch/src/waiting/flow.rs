@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(flow(6, [0, 1, 0, 2], 0), flow(6, [0, 1, 0, 2], 0));
         assert_ne!(flow(6, [0, 1, 0, 2], 0), flow(6, [0, 1, 0, 3], 0));
         assert_ne!(flow(6, [0, 1, 0, 2], 0), flow(17, [0, 1, 0, 2], 0));
-        // What looks like ports is data in fragments, and in ICMP.
+        // In fragments, and in ICMP, data is in the place of ports.
         assert_eq!(flow(6, [0, 1, 0, 2], 9), flow(6, [0, 1, 0, 3], 9));
         assert_eq!(flow(1, [0, 1, 0, 2], 0), flow(1, [0, 1, 0, 3], 0));
     }

@@ -49,7 +49,7 @@ pub struct Job {
     pub(crate) port: u32,
     pub(crate) handling: Handling,
     pub(crate) received_bytes: u64,
-    /// What the architecture keeps of it, if it keeps anything.
+    /// The architecture's state of it, if any.
     pub(crate) fused: FusedPacket,
     pub(crate) has_fused: bool,
 }

@@ -2,7 +2,7 @@
 
 use super::super::host::Slots;
 use super::super::leaving::values_of;
-use super::super::stage::{Given, Lent, Ran, Served, Stage};
+use super::super::stage::{HostState, SharedTables, Stage, VectorInputs, VectorOutcome};
 use super::super::{FastPath, Verdict};
 use super::{Packet, Passage};
 use crate::switch::{Context, Output, Switch};
@@ -15,27 +15,32 @@ use weir_jit::{Frame, SimdKernel, VECTOR};
 /// [`Stage::run`] with whatever the processor has.
 struct OnwardVector<'a, 'f> {
     stage: &'a mut Stage,
-    lent: Lent<'a>,
-    given: Given<'a>,
-    served: Served<'a>,
+    shared_tables: SharedTables<'a>,
+    vector_inputs: VectorInputs<'a>,
+    host_state: HostState<'a>,
     frames: &'a mut [Frame<'f>],
 }
 
 impl SimdKernel for OnwardVector<'_, '_> {
-    type Result = Option<Ran>;
+    type Result = Option<VectorOutcome>;
 
     #[inline(always)]
-    fn run(self) -> Option<Ran> {
-        self.stage
-            .run(self.lent, &self.given, self.served, self.frames, u64::MAX)
+    fn run(self) -> Option<VectorOutcome> {
+        self.stage.run(
+            self.shared_tables,
+            &self.vector_inputs,
+            self.host_state,
+            self.frames,
+            u64::MAX,
+        )
     }
 }
 
-/// What is known of the packets of a vector.
+/// The inputs of a vector's packets.
 pub(in crate::fast) struct Known {
     pub times: [u64; VECTOR],
     pub ports: [u32; VECTOR],
-    pub told: [Handling; VECTOR],
+    pub handling: [Handling; VECTOR],
 }
 
 impl Known {
@@ -43,12 +48,12 @@ impl Known {
         let mut known = Known {
             times: [0; VECTOR],
             ports: [0; VECTOR],
-            told: [Handling::default(); VECTOR],
+            handling: [Handling::default(); VECTOR],
         };
         for (slot, packet) in packets.iter().enumerate().take(VECTOR) {
             known.times[slot] = packet.passage.time_ns;
             known.ports[slot] = packet.port;
-            known.told[slot] = packet.handling;
+            known.handling[slot] = packet.handling;
         }
         known
     }
@@ -63,7 +68,7 @@ impl Switch {
         let onward = &mut self.onward;
         onward.is_open = true;
         onward.has_egress = fast.egress.is_some();
-        onward.recirculates = fast.whole.fused.recirculates;
+        onward.recirculates = fast.main_stage.fused.recirculates;
         onward.headroom = fast.headroom;
         onward.limit = self.config.work_limit.into();
         if onward.waits.len() < packets {
@@ -116,7 +121,7 @@ impl Switch {
 
     /// The driver may do so much for the packet that it has.
     pub(in crate::fast) fn allow_work_onward(&mut self, passage: &Passage, after_egress: bool) {
-        match passage.is_again {
+        match passage.is_reentry {
             true => self.work = self.work_left(passage.of),
             false => self.allow_work(),
         }
@@ -144,27 +149,27 @@ impl Switch {
 
     /// The traffic manager has a packet of ingress.
     pub(in crate::fast) fn queue(&mut self, stage: &Stage, slot: usize, bytes: &[u8], passage: &Passage) {
-        let Some(told) = stage.fused.queueing else { return };
+        let Some(queueing) = stage.fused.queueing else { return };
         let value = |var| stage.machine.narrow_value(slot, var) as u32;
         let handling = Handling {
-            bypasses_egress: value(told.bypasses) != 0,
-            deflect: value(told.deflects) != 0,
-            queue: value(told.queue),
-            class: value(told.class),
-            rid: value(told.rid),
+            bypasses_egress: value(queueing.bypasses) != 0,
+            deflect: value(queueing.deflects) != 0,
+            queue: value(queueing.queue),
+            class: value(queueing.class),
+            rid: value(queueing.rid),
             generated_bytes: passage.generated_bytes,
             ..Handling::default()
         };
         let exclusion = Exclusion {
-            node: value(told.exclude_node),
+            node: value(queueing.exclude_node),
             rid: handling.rid,
-            ports: value(told.exclude_ports),
+            ports: value(queueing.exclude_ports),
         };
-        for group in told.groups.map(value).into_iter().filter(|group| *group != 0) {
+        for group in queueing.groups.map(value).into_iter().filter(|group| *group != 0) {
             self.queue_copies(group, &exclusion, handling, bytes, passage);
         }
-        let port = value(told.port);
-        if u64::from(port) != told.no_port {
+        let port = value(queueing.port);
+        if u64::from(port) != queueing.no_port {
             self.enqueue_onward(port, handling, bytes, passage);
         }
     }
@@ -208,7 +213,7 @@ impl Switch {
     pub(crate) fn enqueue_of_driver(&mut self, port: u32, packet: &EgressPacket) {
         let passage = Passage {
             passes: packet.passes,
-            came: packet.ingress_port,
+            ingress_port: packet.ingress_port,
             ..self.onward.now
         };
         self.enqueue_onward(port, packet.handling, &packet.state.bytes, &passage);
@@ -289,7 +294,7 @@ impl Switch {
 
     /// Runs a vector of egress.
     fn run_egress(&mut self, fast: &mut FastPath) {
-        let (_, Some(stage), lent) = fast.parts() else {
+        let (_, Some(stage), shared_tables) = fast.parts() else {
             self.onward.clear_egress();
             return;
         };
@@ -300,7 +305,7 @@ impl Switch {
             self.bypass(packet);
         } else if !packets.is_empty() {
             let known = Known::of(&packets);
-            let ran = self.run_packets(stage, lent, &known, &mut packets, true);
+            let ran = self.run_packets(stage, shared_tables, &known, &mut packets, true);
             self.give_back(packets, ran, true);
             return;
         }
@@ -320,13 +325,13 @@ impl Switch {
 
     /// Runs a vector of packets that are at ingress again.
     fn run_again(&mut self, fast: &mut FastPath) {
-        let (stage, _, lent) = fast.parts();
+        let (stage, _, shared_tables) = fast.parts();
         let mut packets = self.next_vector(false);
         if packets.is_empty() {
             return;
         }
         let known = Known::of(&packets);
-        let ran = self.run_packets(stage, lent, &known, &mut packets, false);
+        let ran = self.run_packets(stage, shared_tables, &known, &mut packets, false);
         self.give_back(packets, ran, false);
     }
 
@@ -360,7 +365,7 @@ impl Switch {
             choices: &mut Defaults,
             tracer: &mut NoTrace,
         });
-        self.leave_at_once();
+        self.drain_unlimited_queues();
         self.onward.is_open = true;
     }
 
@@ -375,7 +380,7 @@ impl Switch {
     fn run_packets(
         &mut self,
         stage: &mut Stage,
-        lent: Lent<'_>,
+        shared_tables: SharedTables<'_>,
         known: &Known,
         packets: &mut [Packet],
         is_egress: bool,
@@ -389,17 +394,17 @@ impl Switch {
             .collect();
         let arch = Arc::clone(&self.arch);
         let ran = weir_jit::dispatch_simd(OnwardVector {
-            lent,
-            given: Given {
+            shared_tables,
+            vector_inputs: VectorInputs {
                 now_ns: self.now_ns,
                 times: Some(&known.times),
                 ports: &known.ports,
-                told: &known.told,
+                handling: &known.handling,
                 is_egress,
                 first: 0,
                 passages: Some(&passages),
             },
-            served: Served {
+            host_state: HostState {
                 arch: &*arch,
                 state: &mut self.state,
                 async_calls: &mut self.async_calls,
@@ -418,12 +423,12 @@ impl Switch {
         frames: &mut [Frame<'_>],
         known: &Known,
         passages: &[Passage],
-        ran: Ran,
+        ran: VectorOutcome,
         is_egress: bool,
     ) -> usize {
-        let Ran {
+        let VectorOutcome {
             count,
-            begun,
+            initialised,
             mut logged,
             full,
         } = ran;
@@ -439,7 +444,7 @@ impl Switch {
                 self.messages_of(passages[of].of);
             }
             let (frame, passage) = (&mut frames[slot], &passages[slot]);
-            if begun >> slot & 1 == 0 {
+            if initialised >> slot & 1 == 0 {
                 stage.packets[slot].begin(stage.lengths[slot] as usize);
             }
             let now_ns = std::mem::replace(&mut self.now_ns, passage.time_ns);
@@ -450,7 +455,7 @@ impl Switch {
                     if let Some(port) = self.leave(stage, slot, frame, passage) {
                         self.onward.send(port, frame.bytes(), passage);
                     }
-                    self.leave_at_once();
+                    self.drain_unlimited_queues();
                 }
             }
             self.messages_of(passage.of);
@@ -461,7 +466,7 @@ impl Switch {
         count
     }
 
-    /// What becomes of a packet that has left egress.
+    /// Handles a packet that has left egress.
     fn leave_egress(
         &mut self,
         stage: &mut Stage,
@@ -518,8 +523,8 @@ impl Switch {
             bytes: bytes.to_vec(),
             ..PacketState::default()
         };
-        let mut packet = EgressPacket::new(state, passage.came, passage.passes, PacketTag::NONE);
-        packet.handling = known.told[slot];
+        let mut packet = EgressPacket::new(state, passage.ingress_port, passage.passes, PacketTag::NONE);
+        packet.handling = known.handling[slot];
         let queue = QueueInfo {
             port: known.ports[slot],
             enqueued_ns: passage.time_ns,
@@ -549,8 +554,8 @@ impl Switch {
                 of,
                 time_ns: self.now_ns,
                 passes: 0,
-                came: packet.port,
-                is_again: true,
+                ingress_port: packet.port,
+                is_reentry: true,
                 generated_bytes: 0,
             };
             self.stats.received(packet.port, packet.bytes.len());
@@ -563,7 +568,7 @@ impl Switch {
         self.take_leaving(out);
     }
 
-    /// What leaves, in the order of the packets that it stems from.
+    /// Moves outputs to `out`, in the order of the received packets from which they stem.
     pub(in crate::fast) fn take_leaving(&mut self, out: &mut Vec<Output>) {
         let mut leaving = std::mem::take(&mut self.onward.leaving);
         leaving.sort_by_key(|(of, _)| *of);
