@@ -74,7 +74,7 @@ impl Switch {
     }
 
     /// The direct counters, with handles of entries, for which compiled code has counts that the
-    /// state does not have, and those counts.
+    /// state does not have; with their totals.
     pub(crate) fn all_counted_apart(&self) -> Vec<((ExternId, u64), Count)> {
         let all = self.fast.iter().flat_map(|fast| fast.all_counted(None));
         let mut counters: Vec<_> = all
@@ -94,7 +94,7 @@ impl Switch {
         counters
     }
 
-    /// Has the state know of what compiled code has counted for cells of a direct counter.
+    /// Adds the counts of compiled code to cells of a direct counter.
     pub(crate) fn settle_counts(&mut self, id: ExternId, cell: &Cell) {
         let (Some(table), Some(fast)) = (self.table_of(id), &mut self.fast) else {
             return;
