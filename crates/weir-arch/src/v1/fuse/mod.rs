@@ -131,7 +131,7 @@ impl AppendCode for Builder<'_> {
 }
 
 impl Builder<'_> {
-    /// Appends a programmable block, by its index in [`Program::blocks`].
+    /// Appends a programmable block, by its index in [`weir_ir::Program::blocks`].
     fn append_programmable_block(&mut self, index: usize) -> Appended {
         let program = Arc::clone(&self.arch.program);
         self.append_code_of(&program, index)
