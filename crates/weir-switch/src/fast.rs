@@ -342,12 +342,12 @@ impl Switch {
             && self.all_up
     }
 
-    /// Runs up to [`VECTOR`] packets that lie in memory with room around them ([`Switch::headroom`]
-    /// before, [`TAILROOM`] after): packet `i` came in at `ports[i]`. Returns the verdict
-    /// for each; [`Switch::advance`] returns copies and the like.
+    /// Runs up to [`weir_jit::VECTOR`] packets that lie in memory with room around them
+    /// ([`Switch::headroom`] before, [`TAILROOM`] after): packet `i` came in at `ports[i]`. Returns
+    /// the verdict for each; [`Switch::advance`] returns copies and the like.
     ///
     /// # Panics
-    /// More frames than [`VECTOR`], or fewer ports than frames.
+    /// More frames than [`weir_jit::VECTOR`], or fewer ports than frames.
     pub fn forward(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Verdict] {
         assert!(ports.len() >= frames.len(), "every frame came in at a port");
         if !self.is_fast() {
