@@ -8,12 +8,12 @@
 
 mod exits;
 mod externs;
-mod free_loops;
 mod join_sums;
+mod parser_loops;
 mod sums;
 mod unaligned;
 
-pub(crate) use self::free_loops::free_loops;
+pub(crate) use self::parser_loops::free_loops;
 
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, FusedArguments, Input};
@@ -56,6 +56,8 @@ pub(crate) struct PipelineBuilder {
     pub cursor: BlockId,
     /// Running sums of the architecture's checksum externs, by instance.
     pub sums: Vec<(ExternId, VarId)>,
+    /// See [`Pipeline::parser_iterations`].
+    parser_iterations: u32,
 }
 
 /// A parser, control or deparser of the program that was appended to the body.
@@ -88,6 +90,7 @@ impl PipelineBuilder {
             blocks,
             cursor,
             sums: Vec::new(),
+            parser_iterations: u32::MAX,
         }
     }
 
@@ -213,18 +216,27 @@ impl PipelineBuilder {
         self.blocks[self.cursor].loc = loc;
     }
 
-    /// Begins a basic block of a parser with an advance by 0 bits. That never fails, but makes
-    /// `on_error` a successor of the block, where engines continue when its loop times out.
-    pub(crate) fn may_time_out(&mut self, block: BlockId) {
+    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing. Engines know loops
+    /// of parsers by what only parsers do, and no pass removes or copies the block.
+    pub(crate) fn mark_as_parser(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };
         block.insts.insert(0, Inst { kind, loc: block.loc });
     }
 
-    /// Prepares the [`free_loops`] of an appended parser for time-outs.
-    pub(crate) fn bound_free_loops(&mut self, parser: &Body, appended: &Appended) {
+    /// Bounds the loops of an appended parser.
+    pub(crate) fn bound_loops(&mut self, parser: &Body, appended: &Appended) {
         for id in free_loops(parser) {
-            self.may_time_out(appended.basic_blocks[id.index()]);
+            self.mark_as_parser(appended.basic_blocks[id.index()]);
+        }
+        self.bound_iterations(parser, parser.blocks.ids());
+    }
+
+    /// Lowers the limit on iterations to what a parser of the program certainly allows. `appended`:
+    /// for each block of the pipeline made of one of the parser, that one.
+    pub(crate) fn bound_iterations(&mut self, parser: &Body, appended: impl Iterator<Item = BlockId>) {
+        if let Some(limit) = parser_loops::certain_iterations(&self.program, parser, appended) {
+            self.parser_iterations = self.parser_iterations.min(limit);
         }
     }
 
@@ -318,6 +330,8 @@ pub(crate) struct FinishedPipeline<C> {
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
+    /// See [`Pipeline::parser_iterations`].
+    pub parser_iterations: u32,
     /// Parts of the program that the body leaves to the interpreter.
     pub left_out: Vec<LeftOut>,
 }
@@ -349,6 +363,7 @@ impl PipelineBuilder {
             }
         }
         let program = Arc::new(self.program);
+        let parser_iterations = self.parser_iterations;
         let unaligned = unaligned::leave_before(&program, &mut body, punt_from_start);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
@@ -378,6 +393,7 @@ impl PipelineBuilder {
             calls,
             kinds,
             table_states: Vec::new(),
+            parser_iterations,
             left_out: unaligned.map_or(Vec::new(), |loc| {
                 let problem = "what the parser takes does not end at a whole byte";
                 let why = NotCompiled::new(&program, loc, problem);
@@ -402,6 +418,7 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             table_states: self.table_states,
             overrun: exit_table.instruction_budget_drop,
             restart: exit_table.punt_from_start,
+            parser_iterations: self.parser_iterations,
             exits,
             body: self.body,
             inputs: self.inputs.iter().map(|(v, _)| *v).collect(),

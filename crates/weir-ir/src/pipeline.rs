@@ -33,6 +33,10 @@ pub struct Pipeline {
     /// The exit of a packet that compiled code cannot process: its cursor is not at a whole byte.
     /// Only taken before any call: the driver starts the packet from the beginning.
     pub restart: u32,
+    /// How often a packet may pass the heads of a parser's loops, together. A packet that passes
+    /// them more often leaves by `restart`: whether it times out is for the interpreter to decide,
+    /// which counts basic blocks of the program instead of loops of this body.
+    pub parser_iterations: u32,
     /// The exit of a packet that runs more instructions than a packet may.
     pub overrun: u32,
     /// By table index: whether lookups must keep the order of packets, because of direct meters.

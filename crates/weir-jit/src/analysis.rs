@@ -16,7 +16,7 @@ mod reads;
 pub(crate) use annotated::AnnotatedInst;
 pub(crate) use checksums::ChecksumUpdate;
 pub(crate) use flow::State;
-pub(crate) use loops::{Loop, PARSER_LIMIT};
+pub(crate) use loops::Loop;
 
 use crate::error::Unsupported;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -118,8 +118,6 @@ pub(crate) struct Analysis<'a> {
     pub repeated: Vec<bool>,
     /// By block: what it adds to `spent`; 0 outside of loops.
     pub loop_costs: Vec<u32>,
-    /// The path of failing packet operations enters a parser's loop.
-    pub errors_lead_to_loops: bool,
     /// The cost of the packet's loops since the segment began, in the units of [`weir_ir::cost`].
     /// Saved across suspension points inside loops.
     pub spent: VarId,
@@ -180,7 +178,6 @@ impl<'a> Analysis<'a> {
             emitted,
             spent,
             loop_costs: Vec::new(),
-            errors_lead_to_loops: false,
             header_offsets: vec![None; program.headers.len()],
             checksum_data: Vec::new(),
             entry_states: Vec::new(),
@@ -208,7 +205,6 @@ impl<'a> Analysis<'a> {
         }
         analysis.loops = loops::loops(&pipeline.body, &analysis.order);
         analysis.loop_costs = loops::costs(pipeline, &analysis.loops);
-        analysis.errors_lead_to_loops = loops::errors_lead_to_loops(&pipeline.body, &analysis.loops);
         for id in analysis.loops.values().flat_map(|l| &l.blocks) {
             analysis.repeated[id.index()] = true;
         }

@@ -20,7 +20,7 @@ mod packet;
 mod validity;
 mod variables;
 
-use crate::analysis::{Analysis, State};
+use crate::analysis::{Analysis, Loop, State};
 use crate::layout::{Layout, PointKind, ROW_PACKET};
 use crate::runtime::{Imported, RuntimeFunction};
 use crate::sites::{Sites, WideOp};
@@ -255,8 +255,9 @@ impl<'a> SegmentBuilder<'a, '_> {
         if region.iter().any(|b| cx.analysis.loop_costs[b.index()] > 0) {
             self.written.insert(cx.analysis.spent);
         }
-        if region.iter().any(|b| cx.analysis.loops.contains_key(b)) {
-            self.add_destination(cx.layout.exit_points[cx.analysis.pipeline.overrun as usize]);
+        for looped in region.iter().filter_map(|b| cx.analysis.loops.get(b)) {
+            let exit = looped.exit(cx.analysis.pipeline);
+            self.add_destination(cx.layout.exit_points[exit as usize]);
         }
         self.gather_validity();
         match self.form {
@@ -334,9 +335,7 @@ impl<'a> SegmentBuilder<'a, '_> {
         let body = &cx.analysis.pipeline.body;
         let mut last = HashMap::new();
         for (i, &id) in region.iter().enumerate() {
-            // A loop that exceeds its budget leaves from its head.
-            let overrun = body.on_error.filter(|_| cx.analysis.loops.contains_key(&id));
-            for target in body.successors(id).into_iter().chain(overrun) {
+            for target in body.successors(id) {
                 last.insert(target, i);
             }
         }
@@ -393,7 +392,7 @@ impl<'a> SegmentBuilder<'a, '_> {
             self.charge(cost);
         }
         if let Some(looped) = cx.analysis.loops.get(&id) {
-            self.check_charge(looped.is_parser);
+            self.check_charge(looped);
         }
         let live = cx.analysis.live_after(id);
         self.payload_from = None;
@@ -451,33 +450,19 @@ impl<'a> SegmentBuilder<'a, '_> {
         self.set(spent, next);
     }
 
-    /// Checks the cost of the packet's loops against its limit. `is_parser`: this loop is a
-    /// parser's.
-    fn check_charge(&mut self, is_parser: bool) {
+    /// Checks the cost of the packet's loops against the limit of this one. A packet that exceeds it
+    /// leaves the pipeline.
+    fn check_charge(&mut self, looped: &Loop) {
         let spent = self.cx.analysis.spent;
         let so_far = self.get(spent);
-        let limit = match is_parser {
-            true => crate::analysis::PARSER_LIMIT,
-            false => weir_interp::INSTRUCTION_BUDGET,
-        };
-        let limit = self.imm(limit.into());
+        let limit = self.imm(looped.limit(self.cx.analysis.pipeline).into());
         let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, so_far, limit);
         let (out, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(out);
         self.b.ins().brif(over, out, &[], on, &[]);
         self.enter_sealed(out);
-        let on_error = self.cx.analysis.pipeline.body.on_error;
-        let rejects = is_parser && !self.cx.analysis.errors_lead_to_loops;
-        if rejects && on_error.is_some_and(|block| self.blocks.contains_key(&block)) {
-            let code = self.cx.analysis.program().error_code("ParserTimeout").unwrap_or(5);
-            let code = self.imm(code.into());
-            self.fail(code);
-        } else {
-            // If nothing else in the region can fail, the error path is not part of it. And a
-            // packet whose error path enters a loop would exceed the limit again, without end.
-            let point = self.cx.layout.exit_points[self.cx.analysis.pipeline.overrun as usize];
-            self.suspend_at(point);
-        }
+        let exit = looped.exit(self.cx.analysis.pipeline);
+        self.suspend_at(self.cx.layout.exit_points[exit as usize]);
         self.enter_sealed(on);
     }
 

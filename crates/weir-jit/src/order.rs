@@ -16,7 +16,7 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
     let pipeline = analysis.pipeline;
     let mut touched: BTreeMap<u32, (usize, String)> = BTreeMap::new();
     // Exits that packets take, among them those that punt.
-    let mut punts: BTreeSet<u32> = BTreeSet::new();
+    let mut punts: BTreeSet<u32> = analysis.loops.values().map(|l| l.exit(pipeline)).collect();
     for (segment, region) in layout.regions.iter().enumerate() {
         for &id in region {
             let block = &pipeline.body.blocks[id];

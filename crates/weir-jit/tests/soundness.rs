@@ -66,6 +66,7 @@ fn compiled(looks_up: bool) -> Arc<Compiled> {
         calls: Vec::new(),
         overrun: 0,
         restart: 0,
+        parser_iterations: 0,
         ordered_tables: Vec::new(),
         table_states: Vec::new(),
     };

@@ -24,6 +24,22 @@ impl Loop {
         }
         self.blocks.extend(blocks);
     }
+
+    /// The most that a packet's loops may have cost at this one's head.
+    pub fn limit(&self, pipeline: &Pipeline) -> u32 {
+        match self.is_parser {
+            true => pipeline.parser_iterations,
+            false => weir_interp::INSTRUCTION_BUDGET,
+        }
+    }
+
+    /// The exit of packets whose loops have cost more.
+    pub fn exit(&self, pipeline: &Pipeline) -> u32 {
+        match self.is_parser {
+            true => pipeline.restart,
+            false => pipeline.overrun,
+        }
+    }
 }
 
 /// The loops by their heads. `order` has each block after its predecessors except for back edges
@@ -49,39 +65,20 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     loops
 }
 
-/// Cost of one iteration of a parser's loop.
-const PARSER_ITERATION: u32 = weir_interp::INSTRUCTION_BUDGET / weir_interp::PARSER_BUDGET;
-/// Limit for a packet's loops in a parser: as many iterations as the interpreter runs blocks.
-pub(crate) const PARSER_LIMIT: u32 = PARSER_ITERATION * weir_interp::PARSER_BUDGET;
-
-/// By block: what it adds to the cost of a packet's loops. In a parser's loop iterations count, and
-/// blocks that cost more than one.
+/// By block: what it adds to the cost of a packet's loops. Of a parser's loops the passes of their
+/// heads count.
 pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
     let program = &pipeline.program;
     let blocks = &pipeline.body.blocks;
     let mut costs = vec![0; blocks.len()];
-    for (head, looped) in loops.iter().filter(|(_, looped)| looped.is_parser) {
-        for &id in &looped.blocks {
-            let cost = cost::block(program, &blocks[id]);
-            costs[id.index()] = if cost > PARSER_ITERATION { cost } else { 0 };
-        }
-        let of_head = &mut costs[head.index()];
-        *of_head = (*of_head).max(PARSER_ITERATION);
+    for (head, _) in loops.iter().filter(|(_, looped)| looped.is_parser) {
+        costs[head.index()] = 1;
     }
     let others = loops.values().filter(|looped| !looped.is_parser);
     for &id in others.flat_map(|looped| &looped.blocks) {
         costs[id.index()] = cost::block(program, &blocks[id]);
     }
     costs
-}
-
-/// Whether the path of failing packet operations enters a parser's loop.
-pub(super) fn errors_lead_to_loops(body: &Body, loops: &BTreeMap<BlockId, Loop>) -> bool {
-    let Some(on_error) = body.on_error else { return false };
-    let behind = reachable(BTreeSet::new(), on_error, |id| body.successors(id));
-    loops
-        .iter()
-        .any(|(head, looped)| looped.is_parser && behind.contains(head))
 }
 
 /// Blocks on paths from `head` to `last` that do not pass `head` again, inclusive. `before` has the
@@ -182,11 +179,6 @@ mod tests {
             loc: Loc::default(),
         });
         assert_eq!(found(&failing), [(1, vec![1])]);
-        let of = |body: &Body| errors_lead_to_loops(body, &loops(body, &body.in_order()));
-        assert!(of(&failing));
-        // An error path that only leaves.
-        failing.on_error = Some(BlockId::new(2));
-        assert!(!of(&failing));
     }
 
     #[test]

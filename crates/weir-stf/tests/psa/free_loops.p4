@@ -4,7 +4,10 @@ struct meta_t { }
 #define OWN_INGRESS_PARSER
 parser IP(packet_in b, out headers_t hdr, inout meta_t meta, in psa_ingress_parser_input_metadata_t istd,
           in none_t resubmitted, in none_t recirculated) {
-    state start { b.extract(hdr.h); transition select(hdr.h.op) { 2: again; default: accept; } }
+    state start { b.extract(hdr.h); transition select(hdr.h.op) { 2: again; 5: step; default: accept; } }
+    // Two basic blocks each time, so that 32,768 times are too many.
+    state step { hdr.h.value = hdr.h.value - 1; transition select(hdr.h.value) { 0: accept; default: back; } }
+    state back { transition select(hdr.h.index) { 0: step; default: accept; } }
     state again { transition select(hdr.h.index) { 0 .. 127: again; default: accept; } }
 }
 control I(inout headers_t hdr, inout meta_t meta, in psa_ingress_input_metadata_t istd,

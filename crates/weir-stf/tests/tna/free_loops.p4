@@ -8,8 +8,11 @@ INGRESS_PARSER(IP) {
         b.extract(intrinsic);
         b.advance(PORT_METADATA_SIZE);
         b.extract(hdr.h);
-        transition select(hdr.h.op) { 2: again; default: accept; }
+        transition select(hdr.h.op) { 2: again; 5: step; default: accept; }
     }
+    // Two basic blocks each time, so that 32,768 times are too many.
+    state step { hdr.h.value = hdr.h.value - 1; transition select(hdr.h.value) { 0: accept; default: back; } }
+    state back { transition select(hdr.h.index) { 0: step; default: accept; } }
     state again { transition select(hdr.h.index) { 0 .. 127: again; default: accept; } }
 }
 #define OWN_EGRESS_PARSER

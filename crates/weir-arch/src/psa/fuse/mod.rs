@@ -341,7 +341,7 @@ impl Builder<'_> {
         let error = parser.error?;
         self.set_all(&fields.ingress_path, fields.path(Path::Normal));
         let appended = self.append_programmable_block(blocks.ingress.parser);
-        self.bound_free_loops(parser, &appended);
+        self.bound_loops(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
         self.join_parser_ends(appended.accepted, appended.rejected, error, fields.ingress_error);
         let measured = self.egress_measures();

@@ -114,7 +114,7 @@ impl Builder<'_> {
             blocks: BTreeMap::new(),
             worklist: Vec::new(),
             parsed,
-            in_free_loops: free_loops(body).into_iter().collect(),
+            in_free_loops: free_loops(body),
         };
         let position = |block, consumed| ParserPosition {
             block,
@@ -131,6 +131,7 @@ impl Builder<'_> {
         while let Some(position) = walk.worklist.pop() {
             self.parser_block(&mut walk, position);
         }
+        self.bound_iterations(body, walk.blocks.keys().map(|position| position.block));
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
             let before = std::mem::replace(end, self.new_basic_block());
             self.cursor = before;
@@ -163,7 +164,7 @@ impl Builder<'_> {
         // Reads of the prefix become variables, which cannot fail.
         let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
         if is_of_prefix || walk.in_free_loops.contains(&position.block) {
-            self.may_time_out(cursor);
+            self.mark_as_parser(cursor);
         }
         for inst in &source.insts {
             if self

@@ -312,7 +312,7 @@ impl Builder<'_> {
             return Err(NotCompiled::call(&arch.program, call, loc));
         }
         let appended = self.append_programmable_block(blocks.parser);
-        self.bound_free_loops(parser, &appended);
+        self.bound_loops(parser, &appended);
         let on_error = appended.on_error.unwrap_or(appended.rejected);
         self.join_parser_ends(appended.accepted, appended.rejected, error, fields.parser_error);
         let before = length_is_read.then(|| self.header_bytes(&arch.groups.headers));
