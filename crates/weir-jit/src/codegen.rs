@@ -450,8 +450,8 @@ impl<'a> SegmentBuilder<'a, '_> {
         self.set(spent, next);
     }
 
-    /// Checks the cost of the packet's loops against the limit of this one. A packet that exceeds it
-    /// leaves the pipeline.
+    /// Checks the cost of the packet's loops against the limit of this one. A packet that exceeds
+    /// it leaves the pipeline.
     fn check_charge(&mut self, looped: &Loop) {
         let spent = self.cx.analysis.spent;
         let so_far = self.get(spent);

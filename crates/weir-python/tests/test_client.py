@@ -13,6 +13,7 @@ from conftest import HERE, PROGRAMS, Target
 import weir
 import weir.aio
 
+CERTIFICATES = HERE.parents[1] / "weir-server" / "tests" / "shared" / "tls"
 FEATURES = HERE / "features.p4"
 FRAME = bytes.fromhex("0000000000010000000000020800") + bytes(46)
 
@@ -186,3 +187,47 @@ def test_idle_entries_are_notified(target: Target, tmp_path: Path) -> None:
     with weir.connect(target(FEATURES, "p4runtime")) as client:
         idle = client.idle_entries("rules")
         assert idle.pending() is None and idle.lost == 0
+
+
+def test_digests_come(target: Target) -> None:
+    program = PROGRAMS / "l2_switch" / "l2_switch.p4"
+    with weir.connect(target(program, "p4runtime", "-i", "3@gen:rate=100")) as client:
+        client.primary()
+        digests = client.digests("learned_t", max_delay=0)
+        found = digests.next(30)
+        assert found is not None and found.name == "learned_t" and digests.lost == 0
+        [learned] = found.data[:1]
+        assert learned == {"mac": 0x020000000001, "port": 3}
+        with pytest.raises(weir.ClientError) as caught:
+            client.digests("none")
+        assert caught.value.code == "NOT_FOUND"
+
+
+def test_changes_of_ports_come(target: Target) -> None:
+    program = PROGRAMS / "l2_switch_tna" / "l2_switch_tna.p4"
+    with weir.connect(target(program, "bfrt"), "bfrt") as client:
+        changes = client.port_changes()
+        ports = client.table("$PORT")
+        speed = {"$SPEED": "BF_SPEED_10G", "$FEC": "BF_FEC_TYP_NONE"}
+        ports.insert({"$DEV_PORT": 1}, data={**speed, "$PORT_ENABLE": True})
+        assert changes.next(30) == weir.PortChange(1, True)
+        ports.modify({"$DEV_PORT": 1}, data={"$PORT_ENABLE": False})
+        assert changes.next(30) == weir.PortChange(1, False)
+        assert changes.pending() is None and changes.lost == 0
+
+
+def test_both_sides_prove_who_they_are(target: Target) -> None:
+    def part(name: str) -> bytes:
+        return (CERTIFICATES / name).read_bytes()
+
+    files = ["--tls-cert", "server.pem", "--tls-key", "server.key", "--tls-client-ca", "ca.pem"]
+    arguments = [word if word.startswith("--") else str(CERTIFICATES / word) for word in files]
+    address = target(FEATURES, "p4runtime", *arguments)
+    known = weir.Tls(part("ca.pem"), "localhost", part("client.pem"), part("client.key"))
+    with weir.connect(address, tls=known) as client:
+        assert client.table("rules").entries() == []
+    strangers = [None, weir.Tls(part("ca.pem"), "localhost"), weir.Tls(part("client.pem"), "localhost")]
+    for stranger in strangers:
+        with pytest.raises(weir.ClientError) as caught:
+            weir.connect(address, tls=stranger, reconnect=None)
+        assert caught.value.code == "UNAVAILABLE"

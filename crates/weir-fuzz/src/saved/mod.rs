@@ -22,6 +22,11 @@ use weir_switch::{DropReason, Switch};
 const MADE_UP: u64 = 8;
 /// Packets of a test that is made for an edited program.
 const AMOUNT: Amount = Amount { rounds: 1, packets: 24 };
+/// The same, where packets return until they may not any more. In v1model that is 1,024 times, each
+/// with a budget of its own: a second of processor time for a packet, if the parser never ends.
+const AMOUNT_OF_LOOPS: Amount = Amount { rounds: 1, packets: 2 };
+/// Packets by which that is found out.
+const PROBED: usize = 4;
 
 /// Good saved programs of every architecture, each with a test.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
@@ -98,10 +103,13 @@ fn difference(number: u64, case: &Case) -> Option<String> {
         }
     };
     totals::program(&built);
+    let made = |amount| Traffic::new(&mut Rng::new(number ^ 0x5a), built.switch()).test("", &[], amount);
+    let mut tests = vec![case.test.clone(), made(AMOUNT)];
     traced(built.switch(), &case.test);
-    let mut rng = Rng::new(number ^ 0x5a);
-    let made = Traffic::new(&mut rng, built.switch()).test("", &[], AMOUNT);
-    for test in [&case.test, &made] {
+    if tests.iter().any(|test| returns_forever(built.switch(), test)) {
+        tests = vec![made(AMOUNT_OF_LOOPS)];
+    }
+    for test in &tests {
         match built.run(test) {
             Ok(Ok(tally)) => totals::test(&tally),
             Ok(Err(_)) if never_ends(built.switch(), test) => {}
@@ -122,6 +130,21 @@ fn never_ends(switch: &Switch, test: &str) -> bool {
     }
     let mut drops = session.switch().drops();
     drops.any(|d| d.reason == DropReason::InstructionBudget)
+}
+
+/// Whether one of the first packets of a test returns until it may not any more.
+fn returns_forever(switch: &Switch, test: &str) -> bool {
+    let mut session = Session::new(switch.clone(), RunOptions::default());
+    let lines = weir_stf::parse(test).map_or(Vec::new(), |t| t.lines);
+    let mut packets = 0;
+    for line in &lines {
+        let _ = session.line(line);
+        packets += usize::from(matches!(line.directive, Directive::Packet { .. }));
+        if packets == PROBED {
+            break;
+        }
+    }
+    session.switch().drops().any(|d| d.reason == DropReason::Loop)
 }
 
 /// Traces the first packets of a test; a trace names places, types and values.
