@@ -3,6 +3,7 @@
 mod bind;
 mod details;
 mod pipeline_config;
+mod subscribe;
 mod write;
 
 pub(crate) use bind::bind;
@@ -12,10 +13,10 @@ pub use pipeline_config::{Config, ConfigAction};
 use crate::encode::{ReadOptions, query};
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::events::{DigestList, Hub, IdleEntry, Overflow, PacketIn, PortChange, Standing, Subscription};
+use crate::events::{Hub, Standing};
 use crate::options::Options;
 use crate::read::Pages;
-use crate::schema::{Digest, Field, Kind, Protocol, Schema, Table};
+use crate::schema::{Field, Kind, Protocol, Schema, Table};
 use crate::session::{self, Shared};
 use crate::transport::Transport;
 use crate::value::Value;
@@ -266,78 +267,6 @@ impl Client {
         let pages = self.read_pages(&[Query::Table(Arc::clone(table))], &options).await?;
         let entries = pages.collect().await?;
         Ok(entries.into_iter().find(Entry::is_default))
-    }
-
-    /// Subscribes to digests of one kind. With P4Runtime, this enables them at the target.
-    ///
-    /// # Errors
-    /// The program has no such digest, or the target refuses.
-    pub async fn digests(
-        &self,
-        name: &str,
-        config: DigestConfig,
-        capacity: usize,
-        overflow: Overflow,
-    ) -> Result<Subscription<DigestList>, Error> {
-        let digest = self.schema().digest(name).map(Arc::clone)?;
-        let subscription = self.shared.hub.digests.subscribe(digest.id, capacity, overflow);
-        if self.shared.options.protocol == Protocol::P4Runtime {
-            self.configure_digest(&digest, config).await?;
-        }
-        Ok(subscription)
-    }
-
-    async fn configure_digest(&self, digest: &Digest, config: DigestConfig) -> Result<(), Error> {
-        let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        let entry = p4::DigestEntry {
-            digest_id: digest.id,
-            config: Some(p4::digest_entry::Config {
-                max_timeout_ns: nanoseconds(config.max_timeout),
-                max_list_size: i32::try_from(config.max_list_size).unwrap_or(i32::MAX),
-                ack_timeout_ns: nanoseconds(config.ack_timeout),
-            }),
-        };
-        let update = |ty: p4::update::Type| {
-            p4::Update {
-                r#type: ty.into(),
-                entity: Some(p4::Entity {
-                    entity: Some(p4::entity::Entity::DigestEntry(entry)),
-                }),
-            }
-            .encode_to_vec()
-        };
-        // Another client may have enabled them before.
-        let mut batch = self.batch();
-        batch.add(&update(p4::update::Type::Insert))?;
-        match self.write(&batch).await {
-            Err(Error::Updates(errors)) if errors.iter().all(|e| e.code == tonic::Code::AlreadyExists) => {
-                batch.clear();
-                batch.add(&update(p4::update::Type::Modify))?;
-                self.write(&batch).await
-            }
-            other => other,
-        }
-    }
-
-    /// Subscribes to packets for the controller (P4Runtime).
-    #[must_use]
-    pub fn packets(&self, capacity: usize, overflow: Overflow) -> Subscription<PacketIn> {
-        self.shared.hub.packets.subscribe(0, capacity, overflow)
-    }
-
-    /// Subscribes to idle entries of one table or of all.
-    #[must_use]
-    pub fn idle_entries(&self, of: Option<&Table>, capacity: usize, overflow: Overflow) -> Subscription<IdleEntry> {
-        self.shared
-            .hub
-            .idle
-            .subscribe(of.map_or(0, |t| t.id), capacity, overflow)
-    }
-
-    /// Subscribes to ports that go up or down (BF Runtime).
-    #[must_use]
-    pub fn port_changes(&self, capacity: usize, overflow: Overflow) -> Subscription<PortChange> {
-        self.shared.hub.ports.subscribe(0, capacity, overflow)
     }
 
     /// Sends a packet (P4Runtime): its bytes after the packet-out header, and the fields of that

@@ -308,3 +308,39 @@ async fn ports_and_operations_of_tables_are_there() {
     let error = client.insert(&wrong).await.unwrap_err().to_string();
     assert!(error.contains("BF_SPEED_10G"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_has_the_target_report_ports_and_idle_entries() {
+    let patience = Duration::from_secs(30);
+    let client = kinds().await.client().await;
+    let mut changes = client.port_changes(16, Overflow::Count).await.expect("subscribed");
+    let ports = client.table("$PORT").expect("exists");
+    let port = Entry::of(&ports)
+        .key("$DEV_PORT", 1_u8)
+        .data("$SPEED", "BF_SPEED_10G")
+        .data("$FEC", "BF_FEC_TYP_NONE")
+        .data("$PORT_ENABLE", true);
+    client.insert(&port).await.expect("is added");
+    let change = tokio::time::timeout(patience, changes.next()).await.expect("comes");
+    assert_eq!(change.map(|c| (c.port, c.is_up)), Some((1, true)));
+
+    let plain = client.table("exact_keys").expect("exists");
+    let refused = client.idle_entries(Some(&plain), 16, Overflow::Count).await;
+    assert!(refused.unwrap_err().to_string().contains("idle_timeout"));
+    let mut idle = client
+        .idle_entries(None, 16, Overflow::Count)
+        .await
+        .expect("subscribed");
+    let timed = client.table("timed_keys").expect("exists");
+    let entry = Entry::of(&timed)
+        .key("hdr.question.key", 1_u8)
+        .action("In.answer")
+        .data("value", 7_u8)
+        .data("$ENTRY_TTL", 20_u8);
+    client.insert(&entry).await.expect("is added");
+    let event = tokio::time::timeout(patience, idle.next())
+        .await
+        .expect("comes")
+        .expect("is there");
+    assert!(!event.is_active);
+}

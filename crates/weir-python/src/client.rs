@@ -3,6 +3,7 @@
 mod events;
 mod values;
 
+use events::Source;
 pub use events::Subscription;
 
 use crate::bridge::{Gate, Runtime, Task};
@@ -319,18 +320,20 @@ impl Client {
         Subscription::new(events, Arc::clone(&self.runtime))
     }
 
-    /// Idle entries of a table, or of all.
-    fn idle_entries(&self, table: Option<&str>, capacity: usize, wait: bool) -> PyResult<Subscription> {
+    /// Idle entries of a table, or of all; the callback gets a [`Subscription`].
+    fn idle_entries(&self, callback: Py<PyAny>, table: Option<&str>, capacity: usize, wait: bool) -> PyResult<Task> {
         let table = table.map(|name| self.inner.table(name)).transpose();
         let table = table.map_err(|error| invalid(error.to_string()))?;
-        let events = self.inner.idle_entries(table.as_deref(), capacity, overflow(wait));
-        Ok(Subscription::new(events, Arc::clone(&self.runtime)))
+        let client = self.inner.clone();
+        let subscribe = async move { client.idle_entries(table.as_deref(), capacity, overflow(wait)).await };
+        self.subscription(callback, subscribe)
     }
 
-    /// Ports that go up or down (BF Runtime).
-    fn port_changes(&self, capacity: usize, wait: bool) -> Subscription {
-        let events = self.inner.port_changes(capacity, overflow(wait));
-        Subscription::new(events, Arc::clone(&self.runtime))
+    /// Ports that go up or down (BF Runtime); the callback gets a [`Subscription`].
+    fn port_changes(&self, callback: Py<PyAny>, capacity: usize, wait: bool) -> PyResult<Task> {
+        let client = self.inner.clone();
+        let subscribe = async move { client.port_changes(capacity, overflow(wait)).await };
+        self.subscription(callback, subscribe)
     }
 
     /// Digests of one kind; the callback gets a [`Subscription`].
@@ -348,11 +351,9 @@ impl Client {
             max_list_size: max_list,
             ..DigestConfig::default()
         };
-        let (client, runtime) = (self.inner.clone(), Arc::clone(&self.runtime));
+        let client = self.inner.clone();
         let subscribe = async move { client.digests(&name, config, capacity, overflow(wait)).await };
-        self.runtime.start(callback, subscribe, move |py, events| {
-            Ok(Subscription::new(events, runtime).into_pyobject(py)?.into_any())
-        })
+        self.subscription(callback, subscribe)
     }
 
     /// Ends the stream.
@@ -367,6 +368,19 @@ impl Client {
 }
 
 impl Client {
+    /// Subscribes; the callback gets the [`Subscription`].
+    fn subscription<T, F>(&self, callback: Py<PyAny>, subscribe: F) -> PyResult<Task>
+    where
+        T: Send + 'static,
+        Source: From<weir_client::Subscription<T>>,
+        F: Future<Output = Result<weir_client::Subscription<T>, Error>> + Send + 'static,
+    {
+        let runtime = Arc::clone(&self.runtime);
+        self.runtime.start(callback, subscribe, move |py, events| {
+            Ok(Subscription::new(events, runtime).into_pyobject(py)?.into_any())
+        })
+    }
+
     fn set_program(&self, callback: Py<PyAny>, config: Config, action: &str) -> PyResult<Task> {
         let action = action_of(action).map_err(|error| invalid(error.to_string()))?;
         let client = self.inner.clone();

@@ -21,9 +21,7 @@ from ._requests import (
     Tls,
     Update,
     connected,
-    idle_of,
     packet_of,
-    port_of,
 )
 from ._values import Entry, Match, Number, Value, find
 
@@ -274,11 +272,11 @@ class Client:
         self, table: Optional[str] = None, *, capacity: int = 1024, wait: bool = False
     ) -> "Subscription[IdleEntry]":
         """Entries of a table, or of all, that had no hit for their time-out."""
-        return Subscription(Events(self._requests.native.idle_entries(table, capacity, wait), idle_of))
+        return Subscription(waited(self._requests.idle_entries(table, capacity, wait)))
 
     def port_changes(self, *, capacity: int = 1024, wait: bool = False) -> "Subscription[PortChange]":
         """Ports that go up or down (BF Runtime)."""
-        return Subscription(Events(self._requests.native.port_changes(capacity, wait), port_of))
+        return Subscription(waited(self._requests.port_changes(capacity, wait)))
 
     def close(self) -> None:
         """Ends the stream to the target."""

@@ -246,6 +246,18 @@ class Requests:
             lambda native: Events(native, digest_of),
         )
 
+    def idle_entries(self, table: Optional[str], capacity: int, wait: bool) -> "Future[Events[IdleEntry]]":
+        return start(
+            lambda done: self.native.idle_entries(done, table, capacity, wait),
+            lambda native: Events(native, idle_of),
+        )
+
+    def port_changes(self, capacity: int, wait: bool) -> "Future[Events[PortChange]]":
+        return start(
+            lambda done: self.native.port_changes(done, capacity, wait),
+            lambda native: Events(native, port_of),
+        )
+
     def primary(self) -> "Future[None]":
         return start(self.native.primary, none_of)
 

@@ -248,11 +248,11 @@ class Client:
     def packets(self, capacity: int, wait: bool) -> Subscription:
         """Packets for the controller."""
 
-    def idle_entries(self, table: Optional[str], capacity: int, wait: bool) -> Subscription:
-        """Idle entries."""
+    def idle_entries(self, callback: _Callback, table: Optional[str], capacity: int, wait: bool) -> Task:
+        """Idle entries; the callback gets a :class:`Subscription`."""
 
-    def port_changes(self, capacity: int, wait: bool) -> Subscription:
-        """Ports that go up or down."""
+    def port_changes(self, callback: _Callback, capacity: int, wait: bool) -> Task:
+        """Ports that go up or down; the callback gets a :class:`Subscription`."""
 
     def digests(
         self, callback: _Callback, name: str, max_delay: float, max_list: int, capacity: int, wait: bool

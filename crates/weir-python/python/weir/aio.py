@@ -21,9 +21,7 @@ from ._requests import (
     Tls,
     Update,
     connected,
-    idle_of,
     packet_of,
-    port_of,
 )
 from ._values import Entry, Match, Number, Value, find
 
@@ -266,15 +264,15 @@ class Client:
         found = await awaited(self._requests.digests(name, max_delay, max_list, capacity, wait))
         return Subscription(found)
 
-    def idle_entries(
+    async def idle_entries(
         self, table: Optional[str] = None, *, capacity: int = 1024, wait: bool = False
     ) -> "Subscription[IdleEntry]":
         """Entries of a table, or of all, that had no hit for their time-out."""
-        return Subscription(Events(self._requests.native.idle_entries(table, capacity, wait), idle_of))
+        return Subscription(await awaited(self._requests.idle_entries(table, capacity, wait)))
 
-    def port_changes(self, *, capacity: int = 1024, wait: bool = False) -> "Subscription[PortChange]":
+    async def port_changes(self, *, capacity: int = 1024, wait: bool = False) -> "Subscription[PortChange]":
         """Ports that go up or down (BF Runtime)."""
-        return Subscription(Events(self._requests.native.port_changes(capacity, wait), port_of))
+        return Subscription(await awaited(self._requests.port_changes(capacity, wait)))
 
     async def close(self) -> None:
         """Ends the stream to the target."""

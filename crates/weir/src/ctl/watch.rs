@@ -100,7 +100,7 @@ pub async fn watch(connection: &Connection, what: &What) -> Result<u8> {
         }
         What::Idle => {
             let client = listener(connection).await?;
-            let events = client.idle_entries(None, CAPACITY, Overflow::Count);
+            let events = client.idle_entries(None, CAPACITY, Overflow::Count).await?;
             each(&client, events, |out, idle| {
                 let what = if idle.is_active { "active" } else { "idle" };
                 if is_json {
@@ -114,10 +114,10 @@ pub async fn watch(connection: &Connection, what: &What) -> Result<u8> {
             if connection.bfrt.is_none()
                 && weir_client::Protocol::P4Runtime == super::connect::options(connection)?.protocol
             {
-                bail!("P4Runtime tells nothing of ports");
+                bail!("P4Runtime does not report ports; BF Runtime does");
             }
             let client = listener(connection).await?;
-            let events = client.port_changes(CAPACITY, Overflow::Count);
+            let events = client.port_changes(CAPACITY, Overflow::Count).await?;
             each(&client, events, |out, change| {
                 let state = if change.is_up { "up" } else { "down" };
                 if is_json {
