@@ -149,8 +149,8 @@ def ports(bits):
     return " ".join(str(port) for port, bit in enumerate(reversed(bits)) if bit == "1")
 
 
-def configuration(info, saved):
-    """As much of bmv2's JSON as p4-utils reads, of a P4Info and the program that weir has compiled."""
+def configuration(info, calculations):
+    """As much of bmv2's JSON as p4-utils reads, of a P4Info and the calculations of the program."""
     actions = {a["preamble"]["id"]: a for a in info.get("actions", [])}
     profiles = {p["preamble"]["id"]: p for p in info.get("actionProfiles", [])}
     tables = {t["preamble"]["id"]: t["preamble"]["name"] for t in info.get("tables", [])}
@@ -207,10 +207,7 @@ def configuration(info, saved):
         }
         for r in info.get("registers", [])
     ]
-    # p4c names them in the order of the program.
-    known = re.findall(r'"(\w+)"', re.search(r'^enum "HashAlgorithm" \{(.*)\}', saved, re.M)[1])
-    used = [known[int(number, 16)] for number in re.findall(r'call "hash".*?"algo" = in \(32w(\w+)\)', saved)]
-    made["calculations"] = [{"name": f"calc_{i}", "id": i, "algo": algorithm} for i, algorithm in enumerate(used)]
+    made["calculations"] = calculations
     return made
 
 
@@ -246,7 +243,7 @@ class Client:
             with tempfile.NamedTemporaryFile(suffix=".json") as info:
                 command = ["p4c", "--p4runtime-files", info.name, "-o", tempfile.gettempdir(), program]
                 subprocess.run(command, check=True, capture_output=True)
-                self.known = configuration(json.load(open(info.name)), running["weir"]["saved"])
+                self.known = configuration(json.load(open(info.name)), running["calculations"])
         return self.known
 
     def bound(self, kind, table):

@@ -258,6 +258,7 @@ pub(crate) static NO_CALL: Call = Call {
     entry: None,
     closure: 0,
     is_pure: false,
+    calculation: None,
     execution: weir_ir::Execution::Inline,
 };
 

@@ -72,6 +72,33 @@ impl CrcParameters {
     }
 }
 
+/// The parameters by which [`Algorithm::Crc32Custom`] and [`Algorithm::Crc16Custom`] hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CustomPair {
+    /// Those of 32 bits.
+    pub crc32: CrcParameters,
+    /// Those of 16 bits.
+    pub crc16: CrcParameters,
+}
+
+impl CustomPair {
+    /// Before control planes set any.
+    pub const DEFAULT: CustomPair = CustomPair {
+        crc32: CrcParameters::CRC32,
+        crc16: CrcParameters::CRC16,
+    };
+
+    /// Those of 16 bits, or of 32.
+    pub(crate) fn of(&self, width: u32) -> CrcParameters {
+        if width == 16 { self.crc16 } else { self.crc32 }
+    }
+
+    pub(crate) fn set(&mut self, width: u32, parameters: CrcParameters) {
+        let place = if width == 16 { &mut self.crc16 } else { &mut self.crc32 };
+        *place = parameters;
+    }
+}
+
 /// `HashAlgorithm` of v1model.p4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -155,6 +182,9 @@ fn reflected(slices: &Slices, initial: u32, data: &[u8]) -> u64 {
     register.into()
 }
 
+/// Bits of an algorithm in [`Algorithm::number`]; those above are the calculation.
+const ALGORITHM_BITS: u32 = 4;
+
 impl Algorithm {
     /// Those of v1model.p4, in its order.
     pub const ALL: [Algorithm; 8] = [
@@ -168,14 +198,23 @@ impl Algorithm {
         Algorithm::Xor16,
     ];
 
-    /// A number for it, for [`Algorithm::from_number`]; `None` for those that v1model does not
-    /// have.
-    pub(crate) fn number(self) -> Option<u32> {
-        Self::ALL.iter().position(|a| *a == self).map(|number| number as u32)
+    /// A number for it and for the calculation that hashes by it, for [`Algorithm::from_number`].
+    /// `None` for algorithms that v1model does not have, and for numbers of calculations that no
+    /// compiled program has.
+    pub(crate) fn number(self, calculation: Option<u32>) -> Option<u32> {
+        let algorithm = Self::ALL.iter().position(|a| *a == self)? as u32;
+        let calculation = match calculation {
+            None => 0,
+            Some(number) => number.checked_add(1).filter(|n| n.leading_zeros() >= ALGORITHM_BITS)?,
+        };
+        Some(calculation << ALGORITHM_BITS | algorithm)
     }
 
-    pub(crate) fn from_number(number: u32) -> Option<Self> {
-        Self::ALL.get(number as usize).copied()
+    /// The algorithm and the calculation of a number.
+    pub(crate) fn from_number(number: u32) -> Option<(Self, Option<u32>)> {
+        let algorithm = number & ((1 << ALGORITHM_BITS) - 1);
+        let calculation = (number >> ALGORITHM_BITS).checked_sub(1);
+        Some((*Self::ALL.get(algorithm as usize)?, calculation))
     }
 
     /// The member of `HashAlgorithm` that names it.
@@ -232,15 +271,15 @@ pub fn identity(data: &[u8]) -> u64 {
     data.iter().take(8).fold(0, |a, &b| (a << 8) | u64::from(b))
 }
 
-/// The hash of bytes. `custom` are the parameters of the custom CRCs, of 32 and of 16 bits. For
+/// The hash of bytes. `custom` are the parameters of the custom CRCs. For
 /// [`Algorithm::Random`] it is 0: the caller uses its [`Choices`](crate::Choices).
 #[must_use]
-pub fn compute(algorithm: Algorithm, data: &[u8], custom: &(CrcParameters, CrcParameters)) -> u64 {
+pub fn compute(algorithm: Algorithm, data: &[u8], custom: &CustomPair) -> u64 {
     match algorithm {
         Algorithm::Crc32 => CrcParameters::CRC32.compute(data),
-        Algorithm::Crc32Custom => custom.0.compute(data),
+        Algorithm::Crc32Custom => custom.crc32.compute(data),
         Algorithm::Crc16 => CrcParameters::CRC16.compute(data),
-        Algorithm::Crc16Custom => custom.1.compute(data),
+        Algorithm::Crc16Custom => custom.crc16.compute(data),
         Algorithm::Random => 0,
         Algorithm::Identity => identity(data),
         Algorithm::Csum16 => csum16(data).into(),
@@ -321,6 +360,19 @@ mod tests {
             xor_out: u64::MAX,
         };
         assert_eq!(xz.compute(CHECK), 0x995d_c9bb_df19_39fa);
+    }
+
+    #[test]
+    fn numbers_hold_the_algorithm_and_the_calculation() {
+        for algorithm in Algorithm::ALL {
+            for calculation in [None, Some(0), Some(7), Some((1 << 28) - 2)] {
+                let number = algorithm.number(calculation).expect("fits");
+                assert_eq!(Algorithm::from_number(number), Some((algorithm, calculation)));
+            }
+        }
+        assert_eq!(Algorithm::Crc32Custom.number(Some((1 << 28) - 1)), None);
+        assert_eq!(Algorithm::Crc32Custom.number(Some(u32::MAX)), None);
+        assert_eq!(Algorithm::Xor8.number(None), None);
     }
 
     #[test]

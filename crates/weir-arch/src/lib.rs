@@ -65,7 +65,9 @@ pub mod kit {
 pub use bound::{BoundCall, BoundExterns};
 pub use cells::Cells;
 pub use choices::{Choice, ChoiceKind, Choices, Defaults, Enumeration, OUTCOME_CAP, Script, enumerate};
-pub use custom_crc::{CUSTOM_CRC_WIDTHS, CustomCrcError, custom_crcs, unset_custom_crcs};
+pub use custom_crc::{
+    CUSTOM_CRC_WIDTHS, CrcScope, CustomCalculation, CustomCrcError, calculations, custom_crcs, unset_custom_crcs,
+};
 pub use driver::{
     Action, Architecture, Drop, DropReason, EgressPacket, Env, Exclusion, Handling, IngressPacket, MAX_PASSES, Origin,
     PRIORITIES, QueueInfo, ReplicationRules,
@@ -88,4 +90,4 @@ pub use registry::{
 pub use state::{Count, Digest, LogMessage, MESSAGE_CAPACITY, Messages, Resource, State, TableState, Unit, scalars};
 pub use tna::Tna;
 pub use v1::V1Model;
-pub use weir_ir::target::CustomCrc;
+pub use weir_ir::target::{Calculation, CustomCrc, calculation_name};

@@ -1,6 +1,6 @@
 //! From a program to its state: what every architecture needs.
 
-use crate::custom_crc::SPEC;
+use crate::custom_crc::CustomCrcs;
 use crate::register::RegisterArray;
 use crate::state::{Resource, State, TableState, Unit, scalars};
 use num_traits::ToPrimitive;
@@ -263,6 +263,6 @@ pub fn state_of(
         })
         .collect();
     let mut state = State::new(tables, resources, value_sets);
-    state.custom_crcs = SPEC.widths(program);
+    state.custom_crcs = CustomCrcs::of(program);
     state
 }

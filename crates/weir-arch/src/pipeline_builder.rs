@@ -528,6 +528,7 @@ pub(crate) fn pseudo(name: &str, argument: Option<ArgumentValue>, result: Option
         closure: 0,
         // Compilers of the pipeline use `CallKind`, not this.
         is_pure: true,
+        calculation: None,
         execution: weir_ir::Execution::Inline,
     })
 }

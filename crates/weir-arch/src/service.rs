@@ -177,7 +177,7 @@ impl Service<'_> {
         let algorithm = algorithm.unwrap_or(Algorithm::Crc16);
         let value = match algorithm {
             Algorithm::Random => self.state.next_random(),
-            _ => hash::compute(algorithm, buffer.as_bytes(), &self.state.custom_crc),
+            _ => hash::compute(algorithm, buffer.as_bytes(), self.state.custom_crcs.in_effect(None)),
         };
         let outcomes = outcomes.max(1);
         self.choices.choose(ChoiceKind::Selector, outcomes, value % outcomes)

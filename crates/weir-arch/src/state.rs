@@ -4,10 +4,10 @@
 //! It can be cloned, so that a test can run the same packet twice from the same state.
 
 use crate::cells::Cells;
-use crate::custom_crc::CustomCrcError;
+use crate::custom_crc::CustomCrcs;
 use crate::filter::{Lpf, Wred};
 use crate::generator::Generators;
-use crate::hash::{Algorithm, CrcParameters};
+use crate::hash::Algorithm;
 use crate::key_bytes::KeyBytes;
 use crate::meter::{Color, Meter};
 use crate::register::RegisterArray;
@@ -197,12 +197,8 @@ pub struct State {
     pub digests: Messages<Digest>,
     /// Messages of `log_msg` and of failed assertions.
     pub log: Messages<LogMessage>,
-    /// Parameters of `crc32_custom` and `crc16_custom`.
-    pub(crate) custom_crc: (CrcParameters, CrcParameters),
-    /// Whether each has been set.
-    custom_crc_set: (bool, bool),
-    /// Widths of the custom CRCs that the program uses.
-    pub(crate) custom_crcs: Vec<u32>,
+    /// Parameters of custom CRCs.
+    pub(crate) custom_crcs: CustomCrcs,
     /// The port metadata that the control plane has configured, as the bytes that parsers read, if
     /// the architecture has any.
     pub port_metadata: BTreeMap<u32, Vec<u8>>,
@@ -234,58 +230,6 @@ impl State {
         self.frame_check = bytes;
     }
 
-    /// The parameters in effect of the custom CRC of 16 or of 32 bits: those that were given, else
-    /// those of CRC-16/ARC and of zlib's CRC-32.
-    #[must_use]
-    pub fn custom_crc(&self, width: u32) -> CrcParameters {
-        if width == 16 {
-            self.custom_crc.1
-        } else {
-            self.custom_crc.0
-        }
-    }
-
-    /// The parameters that the custom CRC of 16 or of 32 bits was given, if it was.
-    #[must_use]
-    pub fn given_custom_crc(&self, width: u32) -> Option<CrcParameters> {
-        let (of_32, of_16) = self.custom_crc_set;
-        let is_given = if width == 16 { of_16 } else { of_32 };
-        is_given.then(|| self.custom_crc(width))
-    }
-
-    /// Widths of the custom CRCs that the program uses, in ascending order.
-    #[must_use]
-    pub fn custom_crcs(&self) -> &[u32] {
-        &self.custom_crcs
-    }
-
-    /// Gives the custom CRC of 16 or of 32 bits parameters in place of those it had; `None`: it is
-    /// as at first. Returns what it had been given.
-    ///
-    /// # Errors
-    /// The program does not use it, or a value has more bits.
-    pub fn set_custom_crc(
-        &mut self,
-        width: u32,
-        parameters: Option<CrcParameters>,
-    ) -> Result<Option<CrcParameters>, CustomCrcError> {
-        if !self.custom_crcs.contains(&width) {
-            let widths = self.custom_crcs.clone();
-            return Err(CustomCrcError::Unused { width, widths });
-        }
-        if let Some(parameters) = &parameters {
-            CustomCrcError::check(width, parameters)?;
-        }
-        let was = self.given_custom_crc(width);
-        let is_given = parameters.is_some();
-        if width == 16 {
-            (self.custom_crc.1, self.custom_crc_set.1) = (parameters.unwrap_or(CrcParameters::CRC16), is_given);
-        } else {
-            (self.custom_crc.0, self.custom_crc_set.0) = (parameters.unwrap_or(CrcParameters::CRC32), is_given);
-        }
-        Ok(was)
-    }
-
     pub(crate) fn new(tables: Vec<TableState>, resources: Vec<Resource>, value_sets: Vec<Table>) -> Self {
         State {
             tables,
@@ -293,9 +237,7 @@ impl State {
             value_sets,
             digests: Messages::default(),
             log: Messages::default(),
-            custom_crc: (CrcParameters::CRC32, CrcParameters::CRC16),
-            custom_crc_set: (false, false),
-            custom_crcs: Vec::new(),
+            custom_crcs: CustomCrcs::default(),
             frame_check: 0,
             port_metadata: BTreeMap::new(),
             extern_keys: BTreeMap::new(),

@@ -461,6 +461,7 @@ impl BlockBuilder {
             entry,
             closure: 0,
             is_pure: false,
+            calculation: None,
             execution: weir_ir::Execution::Inline,
         }))
     }

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn wide_arithmetic_costs_its_words_and_products_their_square() {
-        let text = r#"weir 1 target "none"
+        let text = r#"weir 2 target "none"
 var %0 "narrow" : bits<64> unsigned local
 var %1 "wide" : bits<257> unsigned local
 main

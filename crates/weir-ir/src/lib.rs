@@ -30,7 +30,7 @@
 //! ```
 //! use weir_ir::{passes, parse, print, verify};
 //!
-//! let text = r#"weir 1 target "none"
+//! let text = r#"weir 2 target "none"
 //! var %0 "x" : bits<8> unsigned shared
 //! var %1 "y" : bits<8> unsigned local
 //! shared "metadata" "meta" : struct "meta_t" ("x" bit 8) headers () {

@@ -174,7 +174,7 @@ impl Printer<'_> {
 
     fn program(&mut self) -> fmt::Result {
         let p = self.program;
-        writeln!(self.out, "weir 1 target {}", quoted(&p.target))?;
+        writeln!(self.out, "weir 2 target {}", quoted(&p.target))?;
         for pipeline in &p.pipelines {
             writeln!(self.out, "pipeline {}", quoted(pipeline))?;
         }
@@ -574,6 +574,9 @@ impl Printer<'_> {
         out.push_str(&closure(call.closure));
         if call.is_pure {
             out.push_str(" pure");
+        }
+        if let Some(calculation) = call.calculation {
+            let _ = write!(out, " calculation {calculation}");
         }
         match call.execution {
             Execution::Inline => {}

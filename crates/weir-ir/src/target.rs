@@ -6,7 +6,7 @@
 
 mod custom_crc;
 
-pub use custom_crc::{CustomCrc, CustomCrcSpec};
+pub use custom_crc::{Calculation, CustomCrc, CustomCrcSpec, calculation_name};
 
 /// A description of an architecture.
 #[derive(Debug, Clone, Copy)]

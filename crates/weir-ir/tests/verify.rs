@@ -129,6 +129,7 @@ fn every_id_names_something() {
             entry: None,
             closure: 0,
             is_pure: false,
+            calculation: None,
             execution: Execution::Inline,
         })
     };
@@ -609,6 +610,7 @@ fn execute() -> Inst {
         entry: None,
         closure: 0,
         is_pure: false,
+        calculation: None,
         execution: Execution::Inline,
     };
     Inst {

@@ -10,7 +10,7 @@ use weir_table::fast::{Epochs, FastTable, Reader};
 use weir_table::{KeySpec, TableSpec};
 
 /// A table that qualifies as an array: with `a(bit<9>)` and `b()`, by a key of nine bits.
-const PROGRAM: &str = r#"weir 1 target ""
+const PROGRAM: &str = r#"weir 2 target ""
 var %0 "port" : bits<9> unsigned local
 var %1 "hit" : bits<1> bool local
 var %2 "action" : bits<32> unsigned local

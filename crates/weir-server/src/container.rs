@@ -25,9 +25,19 @@ struct File<'a> {
     meta: Option<Meta<'a>>,
     #[serde(borrow, default)]
     weir: Option<Saved<'a>>,
+    /// As bmv2 lists them, for clients that set parameters of custom CRCs.
+    #[serde(skip_deserializing)]
+    calculations: Vec<Calculation<'a>>,
     /// Something that only p4c writes.
     #[serde(default, skip_serializing)]
     pipelines: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Serialize)]
+struct Calculation<'a> {
+    name: String,
+    id: u32,
+    algo: &'a str,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,6 +84,11 @@ pub enum ContainerError {
 /// The JSON file of a program. `source` is the name of its source file.
 #[must_use]
 pub fn encode(program: &Program, source: &str) -> String {
+    let calculations = weir_arch::calculations(program).into_iter().map(|c| Calculation {
+        name: weir_arch::calculation_name(c.number),
+        id: c.number,
+        algo: c.algorithm.unwrap_or("unknown"),
+    });
     let file = File {
         program: source.into(),
         meta: Some(Meta {
@@ -84,6 +99,7 @@ pub fn encode(program: &Program, source: &str) -> String {
             format: FORMAT,
             saved: weir_ir::print::print(program).into(),
         }),
+        calculations: calculations.collect(),
         pipelines: None,
     };
     // Strings and numbers have a JSON form, so there is no failure to report.
@@ -187,7 +203,7 @@ mod tests {
             device_data: b"{}".to_vec(),
         };
         assert_eq!(&*device_data(&config.encode_to_vec()), b"{}");
-        for text in [&b"{\"a\": 1}"[..], b"#include <core.p4>", b"weir 1", b"\n// x", b""] {
+        for text in [&b"{\"a\": 1}"[..], b"#include <core.p4>", b"weir 2", b"\n// x", b""] {
             assert_eq!(&*device_data(text), text);
         }
         // Not a message: left as it is.

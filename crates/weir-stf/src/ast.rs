@@ -304,8 +304,9 @@ pub enum Directive {
     FrameCheck {
         bytes: u64,
     },
-    /// Parameters of `crc16_custom` or `crc32_custom`, by their width.
+    /// Parameters of `crc16_custom` or `crc32_custom`, by their width, or of one calculation.
     CustomCrc {
+        name: String,
         parameters: CrcParameters,
     },
     Lpf {

@@ -428,13 +428,15 @@ impl Control {
                 self.switch.set_deflection(Some(*port));
             }
             Directive::FrameCheck { bytes } => self.switch.state_mut().set_frame_check(*bytes),
-            Directive::CustomCrc { parameters } => {
+            Directive::CustomCrc { name, parameters } => {
                 let width = parameters.width;
                 if !self.switch.state().custom_crcs().contains(&width) {
                     let hash = format!("a program that hashes by crc{width}_custom");
                     return Err(Refusal::new(hash, "one that does not"));
                 }
-                self.switch.write(Write::CustomCrc(width, Some(*parameters)))?;
+                let scope = self.switch.state().crc_named(width, name);
+                let scope = scope?;
+                self.switch.write(Write::crc(scope, Some(*parameters)))?;
             }
             Directive::PortMetadata { port, bytes } => {
                 let Some(most) = self.switch.port_metadata_bytes() else {

@@ -57,7 +57,8 @@
 //! port_metadata PORT HEX…                  what parsers see of the port
 //! frame_check BYTES                        counted with every packet: 4 on a Tofino, 0 elsewhere
 //! set_crc32_parameters NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT
-//!                                          `crc32_custom`; `set_crc16_parameters`: `crc16_custom`
+//!                                          `crc32_custom` or a calculation, `calc_1`;
+//!                                          `set_crc16_parameters`: those of `crc16_custom`
 //! deflection PORT                          where packets go that ask for it when their queue is full
 //! lpf_set NAME INDEX|$ID sample|rate GAIN_NS DECAY_NS SCALE
 //! wred_set NAME INDEX|$ID TIME_CONSTANT_NS MIN MAX OF_10000

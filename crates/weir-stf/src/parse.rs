@@ -271,8 +271,7 @@ pub(crate) fn number<T: TryFrom<u64>>(s: &mut Scanner, what: &str) -> Parsed<T> 
 }
 
 /// `NAME POLYNOMIAL INITIAL XOR_OUT REFLECT_IN REFLECT_OUT`, as simple_switch_CLI takes them. The
-/// name is that of a
-/// calculation there, `calc` or `calc_N`, or of the algorithm.
+/// name is that of a calculation, `calc` or `calc_N`, or of the algorithm.
 fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
     let start = s.mark();
     let algorithm = format!("crc{width}_custom");
@@ -284,6 +283,7 @@ fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
             format!("`{algorithm}`, or the `calc` or `calc_N` of simple_switch"),
         ));
     }
+    let name = short.to_owned();
     let mask = u64::MAX >> (64 - width);
     let mut value = |what: &str| {
         let start = s.mark();
@@ -303,7 +303,7 @@ fn custom_crc(s: &mut Scanner, width: u32) -> Parsed<Directive> {
         reflect_in: truth(s, "whether bytes are reflected")?,
         reflect_out: truth(s, "whether the result is reflected")?,
     };
-    Ok(Directive::CustomCrc { parameters })
+    Ok(Directive::CustomCrc { name, parameters })
 }
 
 /// `true` or `false`, as a word or a number.

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
 use weir_arch::{
-    Cells, Count, CustomCrcError, GeneratorError, GeneratorUndo, GeneratorWrite, KeyBytes, Lpf, LpfConfig, Meter,
-    MeterConfig, Resource, State, WordCells, Wred, WredConfig, hash::CrcParameters,
+    Cells, Count, CrcScope, CustomCrcError, GeneratorError, GeneratorUndo, GeneratorWrite, KeyBytes, Lpf, LpfConfig,
+    Meter, MeterConfig, Resource, State, WordCells, Wred, WredConfig, hash::CrcParameters,
 };
 use weir_extern_api::KeyError;
 use weir_ir::{Bits, ExternId, Program, TableId, ValueSetId};
@@ -82,7 +82,8 @@ pub enum Write {
     JoinGroup(u32, Vec<(u32, Option<u32>)>),
     /// Takes nodes out of a multicast group.
     LeaveGroup(u32, Vec<u32>),
-    /// Sets the parameters of the custom CRC of 16 or of 32 bits; `None`: they are those at first.
+    /// Sets the parameters of the custom CRC of 16 or of 32 bits, for everything that has none of
+    /// its own; `None`: they are those at first.
     // State files hold these by their places in the list: what is new comes last.
     CustomCrc(u32, Option<CrcParameters>),
     /// Sets a key of an extern instance, by its number; an empty one removes it.
@@ -90,6 +91,20 @@ pub enum Write {
     /// Sets rate and capacity of a port's queues; `None` restores the initial ones. A capacity of 0
     /// counts as 1.
     Queue(u32, Option<QueueConfig>),
+    /// Sets the parameters of one calculation by a custom CRC, by its number; `None`: it has those
+    /// of its width.
+    Calculation(u32, Option<CrcParameters>),
+}
+
+impl Write {
+    /// Sets the parameters of custom CRCs.
+    #[must_use]
+    pub fn crc(scope: CrcScope, parameters: Option<CrcParameters>) -> Self {
+        match scope {
+            CrcScope::Width(width) => Write::CustomCrc(width, parameters),
+            CrcScope::Calculation(number) => Write::Calculation(number, parameters),
+        }
+    }
 }
 
 /// What a change gave.
@@ -185,9 +200,9 @@ impl ControlError {
             ControlError::Replication(ReplicationError::Full { .. }) | ControlError::TooMuch { .. } => {
                 ErrorKind::ResourceExhausted
             }
-            ControlError::Replication(ReplicationError::NotFound { .. }) | ControlError::NoSuchResource { .. } => {
-                ErrorKind::NotFound
-            }
+            ControlError::Replication(ReplicationError::NotFound { .. })
+            | ControlError::CustomCrc(CustomCrcError::NoCalculation { .. })
+            | ControlError::NoSuchResource { .. } => ErrorKind::NotFound,
             ControlError::Replication(ReplicationError::AlreadyExists { .. }) => ErrorKind::AlreadyExists,
             ControlError::Generator(GeneratorError::None) | ControlError::CustomCrc(CustomCrcError::Unused { .. }) => {
                 ErrorKind::FailedPrecondition
@@ -229,7 +244,7 @@ enum Back {
     Loopback(u32, bool),
     PortMetadata(u32, Option<Vec<u8>>),
     Generator(GeneratorUndo),
-    CustomCrc(u32, Option<CrcParameters>),
+    CustomCrc(CrcScope, Option<CrcParameters>),
     Key(ExternId, u64, KeyBytes),
     Queue(u32, Option<QueueConfig>),
     Nothing,
@@ -400,9 +415,9 @@ impl Switch {
                     generators.revert(undo);
                 }
             }
-            Back::CustomCrc(width, was) => {
+            Back::CustomCrc(scope, was) => {
                 // It was set before: what was there fits.
-                let _ = self.state.set_custom_crc(width, was);
+                let _ = self.state.set_custom_crc(scope, was);
             }
             Back::Key(id, index, was) => self.take_back_key(id, index, was),
             Back::Queue(port, was) => {
@@ -480,6 +495,11 @@ impl Switch {
         }
     }
 
+    fn set_crc(&mut self, scope: CrcScope, parameters: Option<CrcParameters>) -> Result<Back, ControlError> {
+        let was = self.state.set_custom_crc(scope, parameters)?;
+        Ok(Back::CustomCrc(scope, was))
+    }
+
     /// Sets what parsers see of a port, and says what that was.
     fn set_port_metadata(&mut self, port: u32, bytes: Option<Vec<u8>>) -> Option<Vec<u8>> {
         match bytes {
@@ -515,10 +535,8 @@ impl Switch {
                 let now_ns = self.now_ns();
                 Ok(Back::Generator(self.generators_mut()?.write(&write, now_ns)?))
             }
-            Write::CustomCrc(width, parameters) => {
-                let was = self.state.set_custom_crc(width, parameters)?;
-                Ok(Back::CustomCrc(width, was))
-            }
+            Write::CustomCrc(width, parameters) => self.set_crc(CrcScope::Width(width), parameters),
+            Write::Calculation(number, parameters) => self.set_crc(CrcScope::Calculation(number), parameters),
             Write::Key(id, index, key) => Ok(Back::Key(id, index, self.note_key(id, index, key)?)),
             Write::Queue(port, config) => {
                 let config = config.map(|config| QueueConfig {

@@ -52,10 +52,11 @@ pub use switch::{Output, Switch, SwitchConfig};
 pub use waiting::{CallCause, CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
 pub use weir_arch::KeyBytes;
 pub use weir_arch::{
-    Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CustomCrcError,
-    Defaults, Digest, DropReason, Enumeration, GeneratorError, GeneratorModel, GeneratorPort, GeneratorWrite,
-    Generators, LoadError, LogMessage, LpfConfig, LpfKind, MASKS, MeterConfig, PRIORITIES, Pattern, Rate,
-    ReplicationRules, Script, State, Trigger, WredConfig, custom_crcs, hash::CrcParameters, unset_custom_crcs,
+    Application, BUFFER, CUSTOM_CRC_WIDTHS, Choice, ChoiceKind, Choices, Color, Count, Counts, CrcScope,
+    CustomCalculation, CustomCrcError, Defaults, Digest, DropReason, Enumeration, GeneratorError, GeneratorModel,
+    GeneratorPort, GeneratorWrite, Generators, LoadError, LogMessage, LpfConfig, LpfKind, MASKS, MeterConfig,
+    PRIORITIES, Pattern, Rate, ReplicationRules, Script, State, Trigger, WredConfig, calculation_name, custom_crcs,
+    hash::CrcParameters, unset_custom_crcs,
 };
 pub use weir_jit::{Compiled, Frame, LaneUse, StageCount, TAILROOM, VECTOR, cycles};
 pub use weir_table::{BatchMode, ErrorKind, OpResult};

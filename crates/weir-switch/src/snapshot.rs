@@ -46,6 +46,11 @@ impl Switch {
                 change(Write::CustomCrc(width, Some(parameters)));
             }
         }
+        for calculation in self.state.custom_calculations() {
+            if let Some(parameters) = self.state.given_calculation(calculation.number) {
+                change(Write::Calculation(calculation.number, Some(parameters)));
+            }
+        }
         for (port, config) in self.queue_configs() {
             change(Write::Queue(port, Some(config)));
         }

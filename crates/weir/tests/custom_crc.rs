@@ -134,7 +134,7 @@ fn is_set_over_both_protocols(engine: &str) {
     }
     // CRC-32/BZIP2 and CRC-16/XMODEM, as directives of an .entries file.
     let file = folder.path().join("crcs.entries");
-    let directives = "set_crc32_parameters calc 0x04c11db7 0xffffffff 0xffffffff false false\n\
+    let directives = "set_crc32_parameters crc32_custom 0x04c11db7 0xffffffff 0xffffffff false false\n\
                       set_crc16_parameters crc16_custom 0x1021 0 0 False 0\n";
     std::fs::write(&file, directives).unwrap();
     for protocol in ["--p4runtime", "--bfrt"] {
@@ -142,6 +142,48 @@ fn is_set_over_both_protocols(engine: &str) {
         switch.done(protocol, &["load", &file.display().to_string()]);
         assert_eq!(switch.answer(), (0x31c3, 0xfc89_1918));
     }
+}
+
+/// `calc` hashes by CRC-16 in this program, and `calc_0` by CRC-32.
+#[test]
+fn a_calculation_is_set_shown_dumped_and_put_back_over_both_protocols() {
+    let switch = Switch::start("jit", &[]);
+    let (crc32, castagnoli) = (reflected(0xedb8_8320, TEXT), reflected(0x82f6_3b78, TEXT));
+    let folder = tempfile::tempdir().unwrap();
+    for protocol in ["--p4runtime", "--bfrt"] {
+        let tables = switch.done(protocol, &["tables", "hash"]);
+        assert!(tables.contains("$hash.calc_0  custom CRC"), "{tables}");
+        switch.done(protocol, &[&["set", "calc_0"], &CASTAGNOLI[..]].concat());
+        assert_eq!(switch.answer(), (0xbb3d, castagnoli));
+        let shown = switch.done(protocol, &["show", "calc_0"]);
+        assert!(shown.contains("polynomial=517762881 initial=4294967295"), "{shown}");
+        let file = folder.path().join("state.jsonl");
+        std::fs::write(&file, switch.done(protocol, &["dump"])).unwrap();
+        switch.done("--bfrt", &["clear", "calc_0"]);
+        assert_eq!(switch.answer(), (0xbb3d, crc32));
+        switch.done(protocol, &["load", &file.display().to_string()]);
+        // What was not set has no parameters of its own after it, either.
+        switch.done("--bfrt", &[&["set", "crc16_custom"], &CCITT[..]].concat());
+        assert_eq!(switch.answer(), (0x29b1, castagnoli));
+        switch.done("--bfrt", &["clear", "calc_0", "crc16_custom"]);
+        assert_eq!(switch.answer(), (0xbb3d, crc32));
+    }
+    let file = folder.path().join("crcs.entries");
+    let text = file.display().to_string();
+    std::fs::write(
+        &file,
+        "set_crc32_parameters calc_0 0x1edc6f41 0xffffffff 0xffffffff true true\n",
+    )
+    .unwrap();
+    for protocol in ["--p4runtime", "--bfrt"] {
+        switch.done(protocol, &["load", &text]);
+        assert_eq!(switch.answer(), (0xbb3d, castagnoli));
+        switch.done("--bfrt", &["clear", "calc_0"]);
+    }
+    std::fs::write(&file, "set_crc32_parameters calc 1 0 0 true true\n").unwrap();
+    let (code, _, error) = switch.ctl("--bfrt", &["load", &text]);
+    let expected = "no hash by a CRC of 32 bits is named `calc`; there are crc32_custom, calc_0";
+    assert_eq!((code, error.contains(expected)), (2, true), "{error}");
 }
 
 #[test]
@@ -183,7 +225,8 @@ fn parameters_are_there_again_after_a_kill() {
     let file = folder.path().join("state").display().to_string();
     let mut switch = Switch::start("jit", &["--state", &file]);
     switch.done("--p4runtime", &[&["set", "crc32_custom"], &CASTAGNOLI[..]].concat());
+    switch.done("--bfrt", &[&["set", "calc"], &CCITT[..]].concat());
     switch.running.kill();
     let switch = Switch::start("jit", &["--state", &file]);
-    assert_eq!(switch.answer(), (0xbb3d, 0xe306_9283));
+    assert_eq!(switch.answer(), (0x29b1, 0xe306_9283));
 }

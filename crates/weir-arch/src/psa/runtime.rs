@@ -72,7 +72,7 @@ impl PsaRuntime<'_> {
                 scalars.for_each(|s| buffer.push(s));
             }
             Op::ChecksumGet(id, algorithm) => {
-                let custom = self.service.state.custom_crc;
+                let custom = *self.service.state.custom_crcs.in_effect(None);
                 let value = hash::compute(*algorithm, self.checksums.data(*id).as_bytes(), &custom);
                 give(context, &Bits::new(64, value.into()));
             }
@@ -147,7 +147,11 @@ impl PsaRuntime<'_> {
         let mut buffer = BitBuffer::new();
         buffer.push(&Bits::zero((8 - bits % 8) % 8));
         scalars().for_each(|s| buffer.push(s));
-        hash::compute(algorithm, buffer.as_bytes(), &self.service.state.custom_crc)
+        hash::compute(
+            algorithm,
+            buffer.as_bytes(),
+            self.service.state.custom_crcs.in_effect(None),
+        )
     }
 
     /// `base + H % max`, where a `max` of 0 counts as 1.

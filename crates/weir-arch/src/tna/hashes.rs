@@ -1,6 +1,6 @@
 //! `Hash` with its algorithms, and what a `CRCPolynomial` says of one.
 
-use crate::hash::{Algorithm, CrcParameters};
+use crate::hash::{Algorithm, CrcParameters, CustomPair};
 use crate::load::{argument, member, number};
 use crate::{error::LoadError, error::place, hash};
 use weir_interp::BitBuffer;
@@ -120,8 +120,8 @@ impl Hashing {
         if self.algorithm == Algorithm::Identity {
             return Bits::from_bytes(bytes.len() as u32 * 8, &bytes).zero_extend(width);
         }
-        let custom = (CrcParameters::CRC32, CrcParameters::CRC16);
-        let value = Bits::new(self.width, hash::compute(self.algorithm, &bytes, &custom).into());
+        let hash = hash::compute(self.algorithm, &bytes, &CustomPair::DEFAULT);
+        let value = Bits::new(self.width, hash.into());
         let mut all = value.clone();
         while self.repeats && all.width() < width {
             all = value.concat(&all);

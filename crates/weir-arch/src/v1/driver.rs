@@ -444,7 +444,10 @@ impl Architecture for V1Model {
     }
 
     fn fused_hash(&self, state: &State, algorithm: u32, data: &[u8]) -> u64 {
-        Algorithm::from_number(algorithm).map_or(0, |a| hash::compute(a, data, &state.custom_crc))
+        let found = Algorithm::from_number(algorithm);
+        found.map_or(0, |(algorithm, calculation)| {
+            hash::compute(algorithm, data, state.custom_crcs.in_effect(calculation))
+        })
     }
 
     fn fused_hit(

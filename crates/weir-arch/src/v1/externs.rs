@@ -40,6 +40,17 @@ pub(crate) enum Keep {
     Vars(Arc<[VarId]>),
 }
 
+/// A call that verifies or updates a checksum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Checksum {
+    /// With the bytes the parser left.
+    pub payload: bool,
+    /// Validity of the header the checksum is in.
+    pub header: Option<VarId>,
+    /// The number of the calculation.
+    pub calculation: Option<u32>,
+}
+
 /// The operation of a call in the program's text.
 #[derive(Clone)]
 pub(crate) enum Op {
@@ -55,18 +66,11 @@ pub(crate) enum Op {
         name: String,
         fields: Vec<String>,
     },
-    Hash,
+    /// By the number of the calculation.
+    Hash(Option<u32>),
     MarkToDrop,
-    /// `payload`: with the bytes the parser left. `header`: validity of the header the checksum is
-    /// in.
-    VerifyChecksum {
-        payload: bool,
-        header: Option<VarId>,
-    },
-    UpdateChecksum {
-        payload: bool,
-        header: Option<VarId>,
-    },
+    VerifyChecksum(Checksum),
+    UpdateChecksum(Checksum),
     Checksum16Get,
     Clone(Keep),
     Resubmit(Keep),
@@ -128,27 +132,20 @@ fn function(program: &Program, call: &Call) -> Option<Op> {
     let arguments = &call.arguments;
     let field_list = |index| Keep::List(index);
     let given = |index: usize| Keep::Vars(variables(program, arguments.get(index)));
+    let checksum = |payload| Checksum {
+        payload,
+        header: header_of(program, arguments.get(2)),
+        calculation: call.calculation,
+    };
     Some(match (call.function.as_str(), arguments.len()) {
         ("random", 3) => Op::Random,
         ("digest", 2) => digest(call),
-        ("hash", 5) => Op::Hash,
+        ("hash", 5) => Op::Hash(call.calculation),
         ("mark_to_drop", 0 | 1) => Op::MarkToDrop,
-        ("verify_checksum", 4) => Op::VerifyChecksum {
-            payload: false,
-            header: header_of(program, arguments.get(2)),
-        },
-        ("verify_checksum_with_payload", 4) => Op::VerifyChecksum {
-            payload: true,
-            header: header_of(program, arguments.get(2)),
-        },
-        ("update_checksum", 4) => Op::UpdateChecksum {
-            payload: false,
-            header: header_of(program, arguments.get(2)),
-        },
-        ("update_checksum_with_payload", 4) => Op::UpdateChecksum {
-            payload: true,
-            header: header_of(program, arguments.get(2)),
-        },
+        ("verify_checksum", 4) => Op::VerifyChecksum(checksum(false)),
+        ("verify_checksum_with_payload", 4) => Op::VerifyChecksum(checksum(true)),
+        ("update_checksum", 4) => Op::UpdateChecksum(checksum(false)),
+        ("update_checksum_with_payload", 4) => Op::UpdateChecksum(checksum(true)),
         ("clone", 2) => Op::Clone(Keep::Vars(Arc::new([]))),
         ("clone3", 3) => Op::Clone(given(2)),
         ("clone_preserving_field_list", 3) => Op::Clone(field_list(2)),
@@ -203,7 +200,7 @@ fn variables(program: &Program, argument: Option<&Argument>) -> Arc<[VarId]> {
 /// The variable that a call reads besides its arguments: the validity of the checksum's header.
 pub(super) fn validity_read(program: &Program, call: &Call) -> Option<VarId> {
     match function(program, call)? {
-        Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => header,
+        Op::VerifyChecksum(checksum) | Op::UpdateChecksum(checksum) => checksum.header,
         _ => None,
     }
 }

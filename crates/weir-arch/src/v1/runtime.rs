@@ -1,7 +1,7 @@
 //! The [`Runtime`] of v1model bodies: it serves their lookups and extern calls.
 
 use super::driver::V1Model;
-use super::externs::{Keep, Op};
+use super::externs::{Checksum, Keep, Op};
 use super::fields::{get, set};
 use crate::choices::ChoiceKind;
 use crate::fused::FusedArguments;
@@ -98,14 +98,14 @@ impl V1Runtime<'_> {
             Op::RegisterWrite(id) => self.service.register_write(*id, context.number(0), context.args.get(1)),
             Op::Random => self.random(context),
             Op::Digest { name, fields } => self.digest(name, fields, context),
-            Op::Hash => self.hash(context),
+            Op::Hash(calculation) => self.hash(*calculation, context),
             Op::MarkToDrop => {
                 let fields = &arch.fields;
                 set(&mut context.packet.frame, fields.egress_spec, 511);
                 set(&mut context.packet.frame, fields.mcast_grp, 0);
             }
-            Op::VerifyChecksum { payload, header } => self.verify_checksum(*payload, *header, context),
-            Op::UpdateChecksum { payload, header } => self.update_checksum(*payload, *header, context),
+            Op::VerifyChecksum(checksum) => self.verify_checksum(*checksum, context),
+            Op::UpdateChecksum(checksum) => self.update_checksum(*checksum, context),
             Op::Checksum16Get => {
                 let data = hash_input(context.args.first(), None);
                 if let Some(result) = context.results.first_mut() {
@@ -141,12 +141,12 @@ impl V1Runtime<'_> {
             ..PacketState::default()
         };
         // Checksums read the payload and the validity of a header.
-        if let Op::VerifyChecksum { payload, .. } | Op::UpdateChecksum { payload, .. } = op {
+        if let Op::VerifyChecksum(checksum) | Op::UpdateChecksum(checksum) = op {
             packet.frame = Frame::new(&self.arch.program);
             for (var, value) in call.reads {
                 packet.frame.set(*var, value.clone());
             }
-            if *payload {
+            if checksum.payload {
                 packet.bytes = call.packet.to_vec();
             }
         }
@@ -212,7 +212,7 @@ impl V1Runtime<'_> {
     }
 
     /// `hash(result, algo, base, data, max)`: `base + H % max`, where a `max` of 0 counts as 1.
-    fn hash(&mut self, context: &mut CallContext<'_>) {
+    fn hash(&mut self, calculation: Option<u32>, context: &mut CallContext<'_>) {
         let algorithm = self.algorithm(context, 1);
         let (base, max) = (context.number(2), context.number(4).max(1));
         let value = if algorithm == Algorithm::Random {
@@ -220,37 +220,37 @@ impl V1Runtime<'_> {
             self.service.choices.choose(ChoiceKind::RandomHash, max, random % max)
         } else {
             let data = hash_input(context.args.get(3), None);
-            hash::compute(algorithm, &data, &self.service.state.custom_crc) % max
+            let custom = self.service.state.custom_crcs.in_effect(calculation);
+            hash::compute(algorithm, &data, custom) % max
         };
         context.set(0, &Bits::new(64, base.wrapping_add(value).into()));
     }
 
     /// The checksum of `(condition, data, checksum, algo)`, unless the condition is false or the
     /// header it belongs in is invalid.
-    fn checksum(&self, payload: bool, header: Option<VarId>, context: &CallContext<'_>) -> Option<u64> {
+    fn checksum(&self, checksum: Checksum, context: &CallContext<'_>) -> Option<u64> {
         let frame: &Frame = &context.packet.frame;
-        if context.number(0) == 0 || header.is_some_and(|valid| !frame.is_set(valid)) {
+        if context.number(0) == 0 || checksum.header.is_some_and(|valid| !frame.is_set(valid)) {
             return None;
         }
-        let rest = payload.then_some((context.packet.bytes.as_slice(), context.packet.cursor));
+        let rest = checksum
+            .payload
+            .then_some((context.packet.bytes.as_slice(), context.packet.cursor));
         let data = hash_input(context.args.get(1), rest);
-        Some(hash::compute(
-            self.algorithm(context, 3),
-            &data,
-            &self.service.state.custom_crc,
-        ))
+        let custom = self.service.state.custom_crcs.in_effect(checksum.calculation);
+        Some(hash::compute(self.algorithm(context, 3), &data, custom))
     }
 
-    fn verify_checksum(&mut self, payload: bool, header: Option<VarId>, context: &CallContext<'_>) {
-        if let (Some(computed), Some(found)) = (self.checksum(payload, header, context), context.scalar(2))
+    fn verify_checksum(&mut self, checksum: Checksum, context: &CallContext<'_>) {
+        if let (Some(computed), Some(found)) = (self.checksum(checksum, context), context.scalar(2))
             && Bits::new(found.width(), computed.into()) != *found
         {
             self.marks.checksum_error = true;
         }
     }
 
-    fn update_checksum(&mut self, payload: bool, header: Option<VarId>, context: &mut CallContext<'_>) {
-        if let Some(computed) = self.checksum(payload, header, context) {
+    fn update_checksum(&mut self, checksum: Checksum, context: &mut CallContext<'_>) {
+        if let Some(computed) = self.checksum(checksum, context) {
             context.set(2, &Bits::new(64, computed.into()));
         }
     }

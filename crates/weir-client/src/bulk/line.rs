@@ -11,10 +11,10 @@ use crate::entry::Entry;
 use crate::error::Error;
 use crate::keys::KeyMaterial;
 use crate::notation;
-use crate::schema::{Field, Kind, Schema, Table};
+use crate::schema::{Field, Kind, Schema, Table, Type};
 use std::io::BufRead;
 use std::sync::Arc;
-use weir_proto::custom_crc::CustomCrc;
+use weir_proto::custom_crc::{CustomCrc, TABLE_PREFIX, calculation_table};
 use weir_proto::extern_keys::{INDEX, KEY};
 
 /// An entry of a table from words: keys, `priority=N`, an action and its parameters, other data. A
@@ -170,20 +170,27 @@ fn record(field: &Field, parts: &[Field], text: &str) -> Result<crate::Value, Er
 }
 
 /// The parameters of a custom CRC, in the syntax of simple_switch_CLI: `NAME POLYNOMIAL INITIAL
-/// XOR_OUT REFLECT_IN REFLECT_OUT`. The name is that of the algorithm, or of a calculation there:
-/// `calc` or `calc_N`.
+/// XOR_OUT REFLECT_IN REFLECT_OUT`. The name is that of a calculation, or of the algorithm for all
+/// that have none of their own.
 fn custom_crc(schema: &Schema, crc: &CustomCrc, words: &[&str]) -> Result<Entry, Error> {
     let [name, values @ ..] = words else {
-        return Err(Error::Input(format!("`{}` or `calc` is missing", crc.name)));
+        return Err(Error::Input(format!("`{}` or a calculation is missing", crc.name)));
     };
-    let last = name.rsplit('.').next().unwrap_or(name);
-    if last != crc.name && last != "calc" && !last.starts_with("calc_") {
+    schema.table(crc.table)?;
+    let is_of_width = |table: &Arc<Table>| {
+        let width = table.data.first().map(|f| &f.ty);
+        table.kind == Kind::CustomCrc && width == Some(&Type::Bits(crc.width))
+    };
+    let known: Vec<_> = schema.tables.iter().filter(|t| is_of_width(t)).collect();
+    let wanted = calculation_table(name);
+    let Some(table) = known.iter().copied().find(|t| t.name == wanted) else {
+        let known: Vec<&str> = known.iter().map(|t| t.name.trim_start_matches(TABLE_PREFIX)).collect();
         return Err(Error::Input(format!(
-            "`{name}` is neither `{}` nor the `calc` or `calc_N` of simple_switch",
-            crc.name
+            "no hash by a CRC of {} bits is named `{name}`; there are {}",
+            crc.width,
+            known.join(", ")
         )));
-    }
-    let table = schema.table(crc.table)?;
+    };
     if values.len() != table.data.len() {
         let names: Vec<&str> = table.data.iter().map(|f| f.name.as_str()).collect();
         return Err(wrong(table, &format!("the values are {}", names.join(" "))));

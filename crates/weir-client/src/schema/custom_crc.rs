@@ -1,10 +1,22 @@
 //! Custom CRCs of v1model and PSA: tables without keys, the same in both protocols.
 
 use super::{Field, Kind, Protocol, Table, Type};
-use weir_proto::custom_crc::{CustomCrc, INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
+use weir_proto::custom_crc::{CustomCrc, INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT, calculation_table};
+use weir_proto::p4::config::v1 as p4info;
 
-/// The table of a custom CRC that a P4Info lists as an extern.
-pub(super) fn table(crc: &CustomCrc) -> Table {
+/// The tables of a custom CRC that a P4Info lists as an extern: its own, and those of calculations
+/// by it.
+pub(super) fn tables(described: &p4info::Extern) -> Vec<Table> {
+    let Some(crc) = CustomCrc::of_type(described.extern_type_id) else {
+        return Vec::new();
+    };
+    let instances = described.instances.iter().filter_map(|i| i.preamble.as_ref());
+    instances
+        .map(|preamble| table(crc, preamble.id, calculation_table(&preamble.name)))
+        .collect()
+}
+
+fn table(crc: &CustomCrc, id: u32, name: String) -> Table {
     let number = Type::Bits(crc.width);
     let fields = [
         (POLYNOMIAL, number.clone()),
@@ -16,8 +28,8 @@ pub(super) fn table(crc: &CustomCrc) -> Table {
     let fields = (1..).zip(fields);
     Table {
         protocol: Protocol::P4Runtime,
-        id: crc.extern_id,
-        name: crc.table.to_owned(),
+        id,
+        name,
         kind: Kind::CustomCrc,
         size: 1,
         keys: Vec::new(),

@@ -20,7 +20,6 @@ use super::types::{resolve, scalar};
 use super::{Action, Digest, Field, Key, Kind, MatchKind, Protocol, Schema, Scope, Table, Type};
 use super::{custom_crc, extern_keys};
 use std::collections::HashMap;
-use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::config::v1 as pb;
 
 macro_rules! names {
@@ -105,12 +104,7 @@ impl Schema {
         tables.extend(info.meters.iter().map(meter));
         tables.extend(info.registers.iter().map(|r| from.register(r)));
         tables.extend(info.value_sets.iter().map(|s| from.value_set(s)));
-        let externs = info.externs.iter();
-        tables.extend(
-            externs
-                .filter_map(|e| CustomCrc::of_type(e.extern_type_id))
-                .map(custom_crc::table),
-        );
+        tables.extend(info.externs.iter().flat_map(custom_crc::tables));
         tables.extend(info.externs.iter().flat_map(extern_keys::tables));
         tables.push(multicast_groups());
         tables.push(clone_sessions());

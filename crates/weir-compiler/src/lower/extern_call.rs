@@ -60,15 +60,21 @@ impl<'a> Lowerer<'a, '_> {
         let execution = self.execution(signature.annotations, has_payload);
         let has = |name: &str| signature.annotations.iter().any(|a| &*a.name.name == name);
         let is_pure = has("pure") || has("noSideEffects");
+        let function = &*signature.name.name;
+        let custom_crcs = self.target.control.custom_crcs;
+        let is_calculation = instance.is_none() && custom_crcs.is_some_and(|spec| spec.is_calculation(function));
         self.emit(InstKind::Call(Call {
             instance,
-            function: signature.name.name.to_string(),
+            function: function.to_owned(),
             type_arguments,
             arguments: ir_arguments,
             results,
             entry,
             closure,
             is_pure,
+            // The parser numbers expressions in the order of the text; numbers from 0 on follow
+            // when all calls are known.
+            calculation: is_calculation.then_some(expr.id.0),
             execution,
         }));
         self.substitution = before;

@@ -178,6 +178,9 @@ pub(crate) fn lower(
     };
     let good = lowerer.package();
     let failed = !good || lowerer.diagnostics.has_errors();
+    if let Some(spec) = target.control.custom_crcs {
+        spec.number(&mut lowerer.program);
+    }
     ((!failed).then_some(lowerer.program), lowerer.diagnostics)
 }
 

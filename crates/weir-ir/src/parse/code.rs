@@ -313,6 +313,10 @@ impl Parser {
             entry,
             closure,
             is_pure: self.eat_word("pure"),
+            calculation: match self.eat_word("calculation") {
+                true => Some(self.number()?),
+                false => None,
+            },
             execution: self.execution()?,
         })
     }

@@ -9,9 +9,9 @@ impl Parser {
     pub(super) fn program(&mut self) -> Parsed<Program> {
         let mut p = Program::default();
         self.word("weir")?;
-        if self.number::<u32>()? != 1 {
+        if self.number::<u32>()? != 2 {
             self.at -= 1;
-            return self.fail("version 1 of the format");
+            return self.fail("version 2 of the format");
         }
         self.word("target")?;
         p.target = self.string()?;

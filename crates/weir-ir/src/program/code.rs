@@ -301,6 +301,10 @@ pub struct Call {
     /// It has no effect but its results (`@pure`, `@noSideEffects`): may be removed if they are not
     /// read.
     pub is_pure: bool,
+    /// Which of the program's calculations it is, where its target numbers them
+    /// ([`CustomCrcSpec::calculations`](crate::target::CustomCrcSpec::calculations)). Calls that
+    /// are one in the source have one number.
+    pub calculation: Option<u32>,
     /// Whether the packet may wait for it (`@async`, `@sync`).
     pub execution: Execution,
 }

@@ -2,7 +2,7 @@
 
 use weir_ir::{Block, Program};
 
-const DECLARATIONS: &str = r#"weir 1 target "test"
+const DECLARATIONS: &str = r#"weir 2 target "test"
 error "NoError"
 error "PacketTooShort"
 error "HeaderTooShort"

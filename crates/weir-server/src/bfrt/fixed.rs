@@ -30,7 +30,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::key_field::MatchType;
 use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type as Update;
-use weir_switch::{Switch, Transaction};
+use weir_switch::{CrcScope, Switch, Transaction};
 
 /// A fixed table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,8 +69,8 @@ pub(crate) enum Fixed {
     PortScheduling,
     /// `tf1.tm.port.sched_shaping`
     PortShaping,
-    /// `$hash.crc16_custom`, `$hash.crc32_custom`, by width
-    CustomCrc(u32),
+    /// `$hash.crc16_custom`, `$hash.crc32_custom`, and those of calculations
+    CustomCrc(CrcScope),
     /// The keys of an extern instance
     ExternKeys(ExternId),
     /// Any other table, which this server only describes.
@@ -339,7 +339,7 @@ pub(crate) fn apply(
         Fixed::Applications => generator::applications(op, row, table, replica, t)?,
         Fixed::GeneratorBuffer => generator::buffer(op, row, table, t)?,
         Fixed::GeneratorMasks => generator::masks(op, row, table, t)?,
-        Fixed::CustomCrc(width) => custom_crc::apply(width, op, row, table, t)?,
+        Fixed::CustomCrc(scope) => custom_crc::apply(scope, op, row, table, t)?,
         Fixed::PortScheduling | Fixed::PortShaping => shaping::apply(fixed, op, row, table, t)?,
         _ => return Err(unsupported(table)),
     };
@@ -465,7 +465,7 @@ pub(crate) fn read<'a>(
         Fixed::PortStat => port::stats(table, key, source),
         Fixed::PortHandle | Fixed::PortIndex | Fixed::PortText => port::find(fixed, table, key, source),
         Fixed::Device => Ok(vec![device::read(table, source)]),
-        Fixed::CustomCrc(width) => Ok(custom_crc::read(width, table, source)),
+        Fixed::CustomCrc(scope) => Ok(custom_crc::read(scope, table, source)),
         Fixed::GeneratorPorts => generator::read_ports(table, key, source),
         Fixed::Applications => generator::read_applications(table, key, source),
         Fixed::GeneratorBuffer => generator::read_buffer(table, key, source),

@@ -115,8 +115,8 @@ fn apply(change: Change, replica: usize, t: &mut Transaction<'_>) -> Result<(), 
             t.write(Write::Session(id, session))?;
         }
         Change::ValueSet(set, members, _) => value_set(t, set, members)?,
-        Change::CustomCrc(width, parameters) => {
-            t.write(Write::CustomCrc(width, Some(parameters)))?;
+        Change::CustomCrc(scope, parameters) => {
+            t.write(Write::crc(scope, Some(parameters)))?;
         }
         Change::Key(before, instance, index, key) => set_key(t, before, instance, index, key)?,
         Change::Queues(port, config) => {

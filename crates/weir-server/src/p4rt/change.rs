@@ -11,8 +11,8 @@ use weir_proto::p4::v1::entity::Entity;
 use weir_proto::p4::v1::update::Type;
 use weir_proto::port_queues;
 use weir_switch::{
-    Cell, CloneSession, Count, CrcParameters, GroupReplica, KeyBytes, MeterConfig, MulticastGroup, QueueConfig, Rate,
-    Replica,
+    Cell, CloneSession, Count, CrcParameters, CrcScope, GroupReplica, KeyBytes, MeterConfig, MulticastGroup,
+    QueueConfig, Rate, Replica,
 };
 use weir_table::{EntryAction, Group, GroupMember, Member, NewEntry, Note, PortForm, ProfileOp};
 
@@ -85,8 +85,8 @@ pub enum Change {
     Session(Before, u32, Option<CloneSession>),
     /// All members of a value set.
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>, u64),
-    /// The parameters of the custom CRC of a width.
-    CustomCrc(u32, CrcParameters),
+    /// Parameters of custom CRCs.
+    CustomCrc(CrcScope, CrcParameters),
     /// Sets a key of an extern, by its number; an empty one removes it.
     Key(Before, ExternId, u64, KeyBytes),
     /// The queues of a port; `None`: as the switch was started.
@@ -144,8 +144,8 @@ fn extern_entry(schema: &Schema, ty: Type, entry: &pb::ExternEntry) -> Result<Ch
     }
     let crc = custom_crc::of_type(schema, entry.extern_type_id)?;
     only_modify(ty, crc.name)?;
-    let (width, parameters) = custom_crc::decode(schema, entry)?;
-    Ok(Change::CustomCrc(width, parameters))
+    let (scope, parameters) = custom_crc::decode(schema, entry)?;
+    Ok(Change::CustomCrc(scope, parameters))
 }
 
 fn only_modify(ty: Type, what: &str) -> Result<(), Refusal> {

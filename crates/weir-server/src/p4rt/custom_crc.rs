@@ -7,14 +7,15 @@ use super::bytes;
 use super::refusal::Refusal;
 use super::schema::Schema;
 use prost::Message;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::Bits;
 use weir_proto::budget::{self, Excess};
 use weir_proto::custom_crc::{ALL, CustomCrc, INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
+use weir_proto::p4::config::v1 as p4info;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::p4_data::Data;
 use weir_proto::prost_types::Any;
-use weir_switch::CrcParameters;
+use weir_switch::{CrcParameters, CrcScope};
 
 /// The type of `entry`.
 const TYPE_NAME: &str = "p4.v1.P4Data";
@@ -43,7 +44,7 @@ pub fn of_type(schema: &Schema, extern_type_id: u32) -> Result<&'static CustomCr
             known.into_iter().chain(keyed).collect::<Vec<_>>().join(" and ")
         )));
     };
-    if schema.custom_crcs.contains(&crc.width) {
+    if schema.crcs.contains_key(&crc.extern_id) {
         return Ok(crc);
     }
     Err(Refusal::malformed(format!(
@@ -52,29 +53,63 @@ pub fn of_type(schema: &Schema, extern_type_id: u32) -> Result<&'static CustomCr
     )))
 }
 
-/// Whether an id is that of the only instance; `or_any`: or 0, for a read.
-///
-/// # Errors
-/// It is another one.
-pub fn check_instance(crc: &CustomCrc, extern_id: u32, or_any: bool) -> Result<(), Refusal> {
-    if extern_id == crc.extern_id || (or_any && extern_id == 0) {
-        return Ok(());
-    }
-    Err(Refusal::malformed(format!(
-        "{} has one instance, with the extern_id {:#x}; found {extern_id:#x}",
-        crc.name, crc.extern_id
-    )))
+/// An instance of the extern types of custom CRCs.
+#[derive(Debug, Clone)]
+pub struct CrcInstance {
+    /// The custom CRC.
+    pub crc: &'static CustomCrc,
+    /// What its parameters are for.
+    pub scope: CrcScope,
+    /// Its name in P4Info.
+    pub name: String,
 }
 
-/// The custom CRC that an entry is about, and its parameters.
+/// The instances that P4Info lists, by their ids.
+pub fn instances(externs: &[p4info::Extern]) -> BTreeMap<u32, CrcInstance> {
+    let mut found = BTreeMap::new();
+    for described in externs {
+        let Some(crc) = CustomCrc::of_type(described.extern_type_id) else {
+            continue;
+        };
+        for preamble in described.instances.iter().filter_map(|i| i.preamble.as_ref()) {
+            let scope = match crc.calculation_of(preamble.id) {
+                Some(number) => CrcScope::Calculation(number),
+                None if preamble.id == crc.extern_id => CrcScope::Width(crc.width),
+                None => continue,
+            };
+            let name = preamble.name.clone();
+            found.insert(preamble.id, CrcInstance { crc, scope, name });
+        }
+    }
+    found
+}
+
+/// The instance of a custom CRC with an id.
 ///
 /// # Errors
-/// There is no such, or the value is another one than a struct of the parameters.
-pub fn decode(schema: &Schema, entry: &pb::ExternEntry) -> Result<(u32, CrcParameters), Refusal> {
+/// There is none.
+pub fn instance<'s>(schema: &'s Schema, crc: &CustomCrc, extern_id: u32) -> Result<&'s CrcInstance, Refusal> {
+    let found = schema.crcs.get(&extern_id);
+    found.filter(|i| i.crc.width == crc.width).ok_or_else(|| {
+        let known = schema.crcs.iter().filter(|(_, i)| i.crc.width == crc.width);
+        let known: Vec<String> = known.map(|(id, i)| format!("{id:#x} ({})", i.name)).collect();
+        Refusal::malformed(format!(
+            "{} has no instance with the extern_id {extern_id:#x}; it has {}",
+            crc.name,
+            known.join(", ")
+        ))
+    })
+}
+
+/// What an entry sets the parameters of, and to what.
+///
+/// # Errors
+/// There is no such instance, or the value is another one than a struct of the parameters.
+pub fn decode(schema: &Schema, entry: &pb::ExternEntry) -> Result<(CrcScope, CrcParameters), Refusal> {
     let crc = of_type(schema, entry.extern_type_id)?;
-    check_instance(crc, entry.extern_id, false)?;
+    let instance = instance(schema, crc, entry.extern_id)?;
     let found = parameters(crc.width, entry.entry.as_ref());
-    Ok((crc.width, found.map_err(|e| e.within(crc.name))?))
+    Ok((instance.scope, found.map_err(|e| e.within(&instance.name))?))
 }
 
 fn parameters(width: u32, entry: Option<&Any>) -> Result<CrcParameters, Refusal> {
@@ -132,9 +167,9 @@ fn flag(name: &str, data: &pb::P4Data) -> Result<bool, Refusal> {
     }
 }
 
-/// The entry of a custom CRC with these parameters.
+/// The entry of an instance with these parameters.
 #[must_use]
-pub fn encode(crc: &CustomCrc, parameters: &CrcParameters) -> pb::ExternEntry {
+pub fn encode(crc: &CustomCrc, extern_id: u32, parameters: &CrcParameters) -> pb::ExternEntry {
     let number = |value: u64| Data::Bitstring(bytes::encode(&Bits::new(crc.width, value.into())));
     let members = [
         number(parameters.polynomial),
@@ -149,7 +184,7 @@ pub fn encode(crc: &CustomCrc, parameters: &CrcParameters) -> pb::ExternEntry {
     };
     pb::ExternEntry {
         extern_type_id: crc.extern_type_id,
-        extern_id: crc.extern_id,
+        extern_id,
         entry: Some(Any {
             type_url: TYPE_URL.to_owned(),
             value: data.encode_to_vec(),

@@ -1,6 +1,7 @@
 //! A program as P4Runtime names it: the numbers of P4Info, resolved to the switch's tables and
 //! externs once.
 
+use super::custom_crc::{self, CrcInstance};
 use super::packet::PacketHeader;
 use super::refusal::Refusal;
 use super::translation::{Codec, Dictionaries};
@@ -8,7 +9,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_ir::{ExternId, MatchKind, Program, TableId, TypeSpec, ValueSetId};
-use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::config::v1 as config;
 
 /// A key of a table or a field of a value set.
@@ -204,8 +204,8 @@ pub struct Schema {
     pub digests: BTreeMap<u32, Digest>,
     /// Value sets by id.
     pub value_sets: BTreeMap<u32, ValueSet>,
-    /// Widths of the custom CRCs that the program uses.
-    pub custom_crcs: Vec<u32>,
+    /// Custom CRCs that the program uses, and its calculations by them, by id.
+    pub crcs: BTreeMap<u32, CrcInstance>,
     /// Extern instances with keys, by id.
     pub keyed: BTreeMap<u32, KeyedExtern>,
     /// The header of packets to the controller.
@@ -357,9 +357,7 @@ impl Builder<'_> {
             });
             schema.registers.extend(register.map(|r| (r.array.id, r)));
         }
-        let externs = self.info.externs.iter();
-        let crcs = externs.filter_map(|e| CustomCrc::of_type(e.extern_type_id));
-        schema.custom_crcs = crcs.map(|c| c.width).collect();
+        schema.crcs = custom_crc::instances(&self.info.externs);
         schema.keyed = self.keyed();
         self.digests(&mut schema);
         self.value_sets(&mut schema);

@@ -171,7 +171,7 @@ fn update(entity: &pb::Entity, from: &LoadedProgram, to: &LoadedProgram) -> Opti
         // Nothing reads a key back.
         Entity::ExternEntry(entry) if extern_keys::is_type(&from.schema, entry.extern_type_id) => return None,
         // A program that does not hash by it needs no parameters.
-        Entity::ExternEntry(entry) if custom_crc::of_type(&to.schema, entry.extern_type_id).is_err() => return None,
+        Entity::ExternEntry(entry) if custom_crc::decode(&to.schema, entry).is_err() => return None,
         Entity::ExternEntry(_) => Type::Modify,
         _ => return None,
     };

@@ -67,8 +67,30 @@ async fn parameters_are_modified_read_and_put_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn calculations_have_tables_with_an_entry_once_they_are_set() {
+    const OWN: &str = "$hash.calc_1";
+    let bench = Bench::of(include_str!("../p4/calculations.p4"), Config::default(), Clone::clone).await;
+    let _session = bench.bound(1).await;
+    let before = answer(&bench);
+    assert_eq!(bench.read(bench.all(OWN)).await.expect("is read").len(), 0);
+    let castagnoli = stream(bench.field(OWN, "polynomial"), &[0x1e, 0xdc, 0x6f, 0x41]);
+    let entry = |fields| pb::TableEntry {
+        is_default_entry: true,
+        ..with_data(bench.all(OWN), 0, fields)
+    };
+    bench.modify(entry(vec![castagnoli.clone()])).await.expect("fits");
+    let after = answer(&bench);
+    assert_eq!(after[8..12], [0xe3, 0x06, 0x92, 0x83]);
+    assert_eq!((&after[..8], &after[12..]), (&before[..8], &before[12..]));
+    let read = bench.read(bench.all(OWN)).await.expect("is read");
+    assert_eq!(Some(value(&read[0], bench.field(OWN, "polynomial"))), castagnoli.value);
+    bench.delete(entry(Vec::new())).await.expect("is put back");
+    assert_eq!(answer(&bench), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_programs_that_use_a_custom_crc_have_its_table() {
-    for (defines, expected) in [("#define CRC16", &["$hash.crc16_custom"][..]), ("", &[])] {
+    for (defines, expected) in [("#define CRC16", &["$hash.crc16_custom", "$hash.calc"][..]), ("", &[])] {
         let bench = bench(defines).await;
         let tables = bench.info.tables.iter().map(|t| t.name.as_str());
         let found: Vec<&str> = tables.filter(|n| n.starts_with("$hash.")).collect();

@@ -84,6 +84,52 @@ async fn parameters_of_custom_crcs_are_written_and_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn calculations_are_instances_with_parameters_of_their_own() {
+    let source = include_str!("../p4/calculations.p4");
+    let bench = Bench::new(Some(compile(source)), Config::default()).await;
+    let _primary = bench.primary().await;
+    let listed = bench.info.externs.iter().flat_map(|e| &e.instances);
+    let listed: Vec<(u32, &str)> = listed
+        .filter_map(|i| i.preamble.as_ref())
+        .map(|p| (p.id, p.name.as_str()))
+        .collect();
+    let expected = [
+        (0x8100_0001, "crc16_custom"),
+        (0x8100_0006, "calc_3"),
+        (0x8100_0007, "calc_4"),
+        (0x8100_0008, "calc_5"),
+        (0x8200_0001, "crc32_custom"),
+        (0x8200_0002, "calc"),
+        (0x8200_0004, "calc_1"),
+        (0x8200_0005, "calc_2"),
+    ];
+    assert_eq!(listed, expected);
+    // The file in the place of bmv2's JSON lists them for clients of Thrift.
+    let json = weir_server::container::encode(&compile(source), "calculations.p4");
+    let listed = "{\n      \"name\": \"calc_1\",\n      \"id\": 2,\n      \"algo\": \"crc32_custom\"\n    }";
+    assert!(json.contains(listed), "{json}");
+    // Without parameters of its own it has no entry.
+    assert_eq!(bench.read(entry(0x82, 0x8200_0004, None)).await, []);
+    let before = answer(&bench);
+    let written = entry(0x82, 0x8200_0004, Some(castagnoli(bits(&[0x1e, 0xdc, 0x6f, 0x41]))));
+    bench.modify(written.clone()).await.expect("fits");
+    let after = answer(&bench);
+    assert_eq!(after[8..12], [0xe3, 0x06, 0x92, 0x83]);
+    assert_eq!((&after[..8], &after[12..]), (&before[..8], &before[12..]));
+    assert_eq!(bench.read(entry(0x82, 0x8200_0004, None)).await, [written.clone()]);
+    assert_eq!(bench.read(entry(0x82, 0, None)).await.len(), 2);
+    assert!(bench.read(entry(0, 0, None)).await.contains(&written));
+    // `calc_0` hashes by no custom CRC, and `calc_3` by one of another width.
+    for id in [0x8200_0003, 0x8200_0006] {
+        let parameters = castagnoli(bits(&[1]));
+        assert_eq!(
+            bench.modify(entry(0x82, id, Some(parameters))).await,
+            Err(Code::InvalidArgument)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p4info_lists_the_custom_crcs_that_the_program_uses() {
     for (defines, names) in [
         ("#define CRC16", &["crc16_custom"][..]),
@@ -121,7 +167,7 @@ async fn entries_that_are_no_parameters_are_refused_and_change_nothing() {
         // The program does not use this one.
         (ccitt(), Code::InvalidArgument),
         (entry(0x82, 0, Some(good())), Code::InvalidArgument),
-        (entry(0x82, 0x8200_0002, Some(good())), Code::InvalidArgument),
+        (entry(0x82, 0x8200_0009, Some(good())), Code::InvalidArgument),
         (entry(0x82, 0x8200_0001, None), Code::InvalidArgument),
         (other_type, Code::InvalidArgument),
         (crc32(castagnoli(bits(&[1, 0, 0, 0, 0]))), Code::OutOfRange),

@@ -122,7 +122,7 @@ async fn configs_that_cannot_be_realised_are_refused_and_change_nothing() {
         }),
         Some(config(&bench, "{\"program\": \"bmv2\"}", 1)),
         Some(config(&bench, "control c() { apply { x = 1; } }", 1)),
-        Some(config(&bench, "weir 1 target \"v1model\" nonsense", 1)),
+        Some(config(&bench, "weir 2 target \"v1model\" nonsense", 1)),
         Some(pb::ForwardingPipelineConfig {
             p4_device_config: vec![0xff, 0],
             ..good.clone()

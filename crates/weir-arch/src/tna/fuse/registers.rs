@@ -55,6 +55,7 @@ fn access_scalar(
         entry: None,
         closure: 0,
         is_pure: false,
+        calculation: None,
         execution: weir_ir::Execution::Inline,
     })
 }

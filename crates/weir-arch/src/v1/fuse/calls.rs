@@ -23,8 +23,8 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
         Op::DirectCounterCount => CallKind::Nothing,
         Op::MeterExecute(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => host(Some(id.index() as u32)),
         Op::Random => host(Some(RANDOM)),
-        Op::Hash if plain_hash(arch, call).is_some() => plain_hash(arch, call)?,
-        Op::Hash => {
+        Op::Hash(_) if plain_hash(arch, call).is_some() => plain_hash(arch, call)?,
+        Op::Hash(_) => {
             let algorithm = algorithm(arch, call, 1);
             host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
         }
@@ -37,8 +37,8 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
         },
         // Messages are put in order afterwards.
         Op::Log(_) => host(None),
-        Op::VerifyChecksum { header, .. } | Op::UpdateChecksum { header, .. } => CallKind::Host {
-            reads: header.iter().copied().collect(),
+        Op::VerifyChecksum(checksum) | Op::UpdateChecksum(checksum) => CallKind::Host {
+            reads: checksum.header.into_iter().collect(),
             writes: Vec::new(),
             state: None,
             abort: None,
@@ -84,7 +84,7 @@ fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
     (plain && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
         result,
         data: 3,
-        algorithm: algorithm.number()?,
+        algorithm: algorithm.number(call.calculation)?,
         base,
         max,
     })

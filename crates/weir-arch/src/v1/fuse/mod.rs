@@ -99,18 +99,18 @@ impl AppendCode for Builder<'_> {
                 self.set(fields.mcast_grp, 0);
             }
             Ok(Op::DirectCounterCount) => {}
-            Ok(Op::VerifyChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
-                self.checksum(call, header, false, loc);
+            Ok(Op::VerifyChecksum(checksum)) if !checksum.payload && self.is_internet_checksum(call) => {
+                self.checksum(call, checksum.header, false, loc);
             }
-            Ok(Op::UpdateChecksum { payload: false, header }) if self.is_internet_checksum(call) => {
-                self.checksum(call, header, true, loc);
+            Ok(Op::UpdateChecksum(checksum)) if !checksum.payload && self.is_internet_checksum(call) => {
+                self.checksum(call, checksum.header, true, loc);
             }
-            Ok(Op::Hash) if self.is_plain_sum(call) => self.sum(call, loc),
+            Ok(Op::Hash(_)) if self.is_plain_sum(call) => self.sum(call, loc),
             Ok(Op::Assert(_)) => self.assertion(kind, call, loc),
             Ok(Op::Registered(bound)) => self.registered_call(&bound, call, loc),
-            Ok(Op::VerifyChecksum { header, .. }) => {
+            Ok(Op::VerifyChecksum(checksum)) => {
                 let mut call = call.clone();
-                self.require_header(&mut call, header);
+                self.require_header(&mut call, checksum.header);
                 self.push(InstKind::Call(call), loc);
                 let failed = self.temporary(1);
                 self.push(pseudo("$checksum_error", None, Some(failed)), loc);

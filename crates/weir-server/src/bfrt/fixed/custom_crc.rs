@@ -1,8 +1,9 @@
-//! `$hash.crc16_custom`, `$hash.crc32_custom`: the parameters of custom CRCs, for programs that
-//! hash by them.
+//! `$hash.crc16_custom`, `$hash.crc32_custom`, `$hash.calc_1`: the parameters of custom CRCs and of
+//! calculations by them, for programs that hash so.
 //!
-//! A table without keys has one entry, which always exists. Fields missing in a modification are
-//! unchanged; deleting, resetting and clearing restore the parameters of CRC-16 and CRC-32.
+//! A table without keys has one entry, which always exists for a width, and for a calculation once it
+//! has parameters of its own. Fields missing in a modification are unchanged. Deleting, resetting and clearing restore the parameters of CRC-16 and CRC-32; a
+//! calculation has those of its width again.
 
 use super::{Op, Row, Source};
 use crate::bfrt::change::Change;
@@ -13,7 +14,7 @@ use weir_proto::bfrt_proto as pb;
 use weir_proto::bfrt_proto::table_entry::Value as EntryKey;
 use weir_proto::bfrt_proto::update::Type as Update;
 use weir_proto::custom_crc::{INITIAL, POLYNOMIAL, REFLECT_IN, REFLECT_OUT, XOR_OUT};
-use weir_switch::{CrcParameters, Transaction, Write};
+use weir_switch::{CrcParameters, CrcScope, Transaction, Write};
 
 /// Resolves an update. The entry may be addressed as the default entry, by an empty key, or not at
 /// all.
@@ -49,30 +50,33 @@ pub(crate) fn decode(table: &Table, ty: Update, entry: &pb::TableEntry) -> Resul
 }
 
 /// Changes the parameters.
-pub(crate) fn apply(width: u32, op: Op, row: &Row, table: &Table, t: &mut Transaction<'_>) -> Result<bool, Refusal> {
-    let parameters = (op != Op::Clear).then(|| {
-        let was = t.switch().state().custom_crc(width);
-        CrcParameters {
-            width,
-            polynomial: row.number(table, POLYNOMIAL).unwrap_or(was.polynomial),
-            initial: row.number(table, INITIAL).unwrap_or(was.initial),
-            xor_out: row.number(table, XOR_OUT).unwrap_or(was.xor_out),
-            reflect_in: row.flag(table, REFLECT_IN).unwrap_or(was.reflect_in),
-            reflect_out: row.flag(table, REFLECT_OUT).unwrap_or(was.reflect_out),
-        }
+pub(crate) fn apply(
+    scope: CrcScope,
+    op: Op,
+    row: &Row,
+    table: &Table,
+    t: &mut Transaction<'_>,
+) -> Result<bool, Refusal> {
+    // Where the program does not hash so, the write is refused.
+    let was = t.switch().state().crc(scope).unwrap_or(CrcParameters::CRC32);
+    let parameters = (op != Op::Clear).then(|| CrcParameters {
+        polynomial: row.number(table, POLYNOMIAL).unwrap_or(was.polynomial),
+        initial: row.number(table, INITIAL).unwrap_or(was.initial),
+        xor_out: row.number(table, XOR_OUT).unwrap_or(was.xor_out),
+        reflect_in: row.flag(table, REFLECT_IN).unwrap_or(was.reflect_in),
+        reflect_out: row.flag(table, REFLECT_OUT).unwrap_or(was.reflect_out),
+        ..was
     });
-    t.write(Write::CustomCrc(width, parameters))?;
+    t.write(Write::crc(scope, parameters))?;
     Ok(true)
 }
 
 /// Reads the only entry. There is none if the program does not use the CRC because nothing reads
-/// the result.
-pub(crate) fn read(width: u32, table: &Table, source: &Source<'_>) -> Vec<Row> {
-    let state = source.switch.state();
-    if !state.custom_crcs().contains(&width) {
+/// the result, and none of a calculation without parameters of its own.
+pub(crate) fn read(scope: CrcScope, table: &Table, source: &Source<'_>) -> Vec<Row> {
+    let Some(parameters) = source.switch.state().readable_crc(scope) else {
         return Vec::new();
-    }
-    let parameters = state.custom_crc(width);
+    };
     let mut row = Row::default();
     row.set(table, POLYNOMIAL, Value::Number(parameters.polynomial));
     row.set(table, INITIAL, Value::Number(parameters.initial));

@@ -11,6 +11,7 @@ use weir_ir::target::{ControlSpec, ResourceKind};
 use weir_ir::{ConstValue, ExternId, MatchKind, Program, ValueSetId};
 use weir_proto::bfrt_info::{self as info, BfrtInfo, DataChoice, DataShape};
 use weir_proto::{custom_crc, extern_keys};
+use weir_switch::CrcScope;
 
 /// The only key field that is not matched.
 const PRIORITY: &str = "$MATCH_PRIORITY";
@@ -286,8 +287,11 @@ impl Builder<'_> {
             "PortMetadata" => plain(described, Kind::PortMetadata),
             custom_crc::TABLE_TYPE => {
                 let crc = custom_crc::ALL.iter().find(|c| c.table == name);
-                let crc = crc.ok_or_else(|| format!("no custom CRC `{name}`"))?;
-                plain(described, Kind::Fixed(Fixed::CustomCrc(crc.width)))
+                let of_width = crc.map(|crc| CrcScope::Width(crc.width));
+                let number = custom_crc::calculation_of_table(described.id);
+                let scope = of_width.or(number.map(CrcScope::Calculation));
+                let scope = scope.ok_or_else(|| format!("no custom CRC `{name}`"))?;
+                plain(described, Kind::Fixed(Fixed::CustomCrc(scope)))
             }
             extern_keys::TABLE_TYPE => {
                 let mut all = self.program.externs.iter();

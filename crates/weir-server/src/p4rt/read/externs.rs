@@ -3,7 +3,6 @@
 use super::{Cursor, Portion, Progress, Reader};
 use crate::p4rt::refusal::Refusal;
 use crate::p4rt::{custom_crc, extern_keys, port_queues};
-use weir_proto::custom_crc::CustomCrc;
 use weir_proto::p4::v1 as pb;
 use weir_proto::p4::v1::entity::Entity;
 
@@ -36,29 +35,30 @@ impl Reader<'_> {
         }
     }
 
+    /// Calculations have an entry once they have parameters of their own.
     fn custom_crcs(&self, type_id: u32, id: u32, from: Cursor, out: &mut Portion) -> Result<Progress, Refusal> {
-        let only = match type_id {
+        let of_type = match type_id {
             0 => None,
-            _ => {
-                let crc = custom_crc::of_type(self.schema, type_id)?;
-                custom_crc::check_instance(crc, id, true)?;
-                Some(crc.width)
-            }
+            _ => Some(custom_crc::of_type(self.schema, type_id)?),
         };
-        // Those that the program as it runs uses: a hash whose result nothing reads has no
-        // parameters.
-        let widths = self.switch.state().custom_crcs().iter().copied();
-        let requested = widths.filter(|w| only.is_none_or(|only| only == *w));
-        for crc in requested.filter_map(CustomCrc::of_width) {
-            if crc.extern_id < from.id || !self.sees(crc.extern_id) {
+        if let Some(crc) = of_type
+            && id != 0
+        {
+            custom_crc::instance(self.schema, crc, id)?;
+        }
+        for (&at, instance) in self.schema.crcs.range(from.id..) {
+            let is_of_type = of_type.is_none_or(|crc| crc.width == instance.crc.width);
+            if !is_of_type || (id != 0 && id != at) || !self.sees(at) {
                 continue;
             }
+            // There is none in the program as it runs if nothing reads the hash's result.
+            let Some(parameters) = self.switch.state().readable_crc(instance.scope) else {
+                continue;
+            };
             if out.is_full() {
-                let id = crc.extern_id;
-                return Ok(Some(Cursor { id, place: 0 }));
+                return Ok(Some(Cursor { id: at, place: 0 }));
             }
-            let parameters = self.switch.state().custom_crc(crc.width);
-            out.push(Entity::ExternEntry(custom_crc::encode(crc, &parameters)));
+            out.push(Entity::ExternEntry(custom_crc::encode(instance.crc, at, &parameters)));
         }
         Ok(None)
     }

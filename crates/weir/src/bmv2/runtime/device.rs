@@ -1,7 +1,7 @@
 //! The switch itself: ports, queues, hashes, time; and what weir has not.
 
 use super::{Call, MANY, Spec};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use weir_ir::{Bits, ExternId, TableId, ValueSetId};
 use weir_switch::{Cell, Count, CrcParameters, PortRate, QueueConfig, Write};
 use weir_table::{ProfileOp, TableOp};
@@ -42,7 +42,7 @@ pub const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_crc16_parameters",
         usage: "NAME POLYNOMIAL INITIAL XOR REFLECT_IN REFLECT_OUT",
-        about: "set the parameters of crc16_custom",
+        about: "set the CRC parameters of a calculation, or of crc16_custom for all others",
         count: (6, 6),
         arguments: &[],
         run: set_crc16,
@@ -50,7 +50,7 @@ pub const COMMANDS: &[Spec] = &[
     Spec {
         name: "set_crc32_parameters",
         usage: "NAME POLYNOMIAL INITIAL XOR REFLECT_IN REFLECT_OUT",
-        about: "set the parameters of crc32_custom",
+        about: "set the CRC parameters of a calculation, or of crc32_custom for all others",
         count: (6, 6),
         arguments: &[],
         run: set_crc32,
@@ -238,6 +238,9 @@ fn set_crc(call: &mut Call<'_>, width: u32) -> Result<String> {
     if !call.switch.state().custom_crcs().contains(&width) {
         bail!("the program does not hash by crc{width}_custom");
     }
+    let name = call.argument(0, "the calculation")?;
+    let scope = call.switch.state().crc_named(width, name);
+    let scope = scope.map_err(|e| anyhow!("{e}; crc{width}_custom stands for all without parameters of their own"))?;
     let is_set = |call: &Call<'_>, index| Ok::<_, anyhow::Error>(word(call, index, 1)? == 1);
     let parameters = CrcParameters {
         width,
@@ -247,11 +250,8 @@ fn set_crc(call: &mut Call<'_>, width: u32) -> Result<String> {
         reflect_in: is_set(call, 4)?,
         reflect_out: is_set(call, 5)?,
     };
-    call.switch.write(Write::CustomCrc(width, Some(parameters)))?;
-    Ok(format!(
-        "crc{width}_custom is set for every hash of the program that uses it, {} among them\n",
-        call.arguments[0]
-    ))
+    call.switch.write(Write::crc(scope, Some(parameters)))?;
+    Ok(String::new())
 }
 
 fn time(call: &mut Call<'_>) -> Result<String> {

@@ -263,8 +263,19 @@ fn queues_hashes_value_sets_and_the_switch_itself() {
     assert!(!bench.switch.has_port_rate());
     bench.run("set_queue_depth 5 1");
     assert!(bench.refusal("set_queue_rate 100 1 3").contains("priority"));
-    bench.run("set_crc16_parameters calc 0x1021 0xffff 0 false false");
+    bench.run("set_crc16_parameters crc16_custom 0x1021 0xffff 0 false false");
     assert_eq!(bench.switch.state().custom_crc(16).polynomial, 0x1021);
+    bench.run("set_crc16_parameters calc 0x8bb7 0 0 false false");
+    let own = bench.switch.state().given_calculation(0).expect("is set");
+    assert_eq!(
+        (own.polynomial, bench.switch.state().custom_crc(16).polynomial),
+        (0x8bb7, 0x1021)
+    );
+    let unknown = bench.refusal("set_crc16_parameters calc_7 1 0 0 0 0");
+    assert!(
+        unknown.contains("no calculation `calc_7`") && unknown.contains("it has calc;"),
+        "{unknown}"
+    );
     assert!(
         bench
             .refusal("set_crc32_parameters calc 1 0 0 0 0")
