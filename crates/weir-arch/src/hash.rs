@@ -199,11 +199,13 @@ impl Algorithm {
     ];
 
     /// A number for it and for the calculation that hashes by it, for [`Algorithm::from_number`].
-    /// `None` for algorithms that v1model does not have, and for numbers of calculations that no
-    /// compiled program has.
+    /// Only custom CRCs have parameters: for other algorithms the calculation is left out. `None`
+    /// for algorithms that v1model does not have, and for numbers of calculations that no compiled
+    /// program has.
     pub(crate) fn number(self, calculation: Option<u32>) -> Option<u32> {
         let algorithm = Self::ALL.iter().position(|a| *a == self)? as u32;
-        let calculation = match calculation {
+        let is_custom = matches!(self, Algorithm::Crc32Custom | Algorithm::Crc16Custom);
+        let calculation = match calculation.filter(|_| is_custom) {
             None => 0,
             Some(number) => number.checked_add(1).filter(|n| n.leading_zeros() >= ALGORITHM_BITS)?,
         };
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn numbers_hold_the_algorithm_and_the_calculation() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in [Algorithm::Crc32Custom, Algorithm::Crc16Custom] {
             for calculation in [None, Some(0), Some(7), Some((1 << 28) - 2)] {
                 let number = algorithm.number(calculation).expect("fits");
                 assert_eq!(Algorithm::from_number(number), Some((algorithm, calculation)));
@@ -372,6 +374,11 @@ mod tests {
         }
         assert_eq!(Algorithm::Crc32Custom.number(Some((1 << 28) - 1)), None);
         assert_eq!(Algorithm::Crc32Custom.number(Some(u32::MAX)), None);
+        for algorithm in Algorithm::ALL {
+            let number = algorithm.number(None).expect("is of v1model");
+            assert_eq!(Algorithm::from_number(number), Some((algorithm, None)));
+        }
+        assert_eq!(Algorithm::Crc32.number(Some(5)), Algorithm::Crc32.number(None));
         assert_eq!(Algorithm::Xor8.number(None), None);
     }
 

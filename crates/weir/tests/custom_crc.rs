@@ -156,7 +156,7 @@ fn a_calculation_is_set_shown_dumped_and_put_back_over_both_protocols() {
         switch.done(protocol, &[&["set", "calc_0"], &CASTAGNOLI[..]].concat());
         assert_eq!(switch.answer(), (0xbb3d, castagnoli));
         let shown = switch.done(protocol, &["show", "calc_0"]);
-        assert!(shown.contains("polynomial=517762881 initial=4294967295"), "{shown}");
+        assert!(shown.contains("polynomial=0x1edc6f41 initial=0xffffffff"), "{shown}");
         let file = folder.path().join("state.jsonl");
         std::fs::write(&file, switch.done(protocol, &["dump"])).unwrap();
         switch.done("--bfrt", &["clear", "calc_0"]);
