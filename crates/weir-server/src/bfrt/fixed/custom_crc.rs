@@ -1,9 +1,10 @@
 //! `$hash.crc16_custom`, `$hash.crc32_custom`, `$hash.calc_1`: the parameters of custom CRCs and of
 //! calculations by them, for programs that hash so.
 //!
-//! A table without keys has one entry, which always exists for a width, and for a calculation once it
-//! has parameters of its own. Fields missing in a modification are unchanged. Deleting, resetting and clearing restore the parameters of CRC-16 and CRC-32; a
-//! calculation has those of its width again.
+//! A table without keys has one entry. That of a width always exists, and that of a calculation
+//! once it has parameters of its own. Fields missing in a modification are unchanged. Deleting,
+//! resetting and clearing restore the parameters of CRC-16 and CRC-32; a calculation has those of
+//! its width again.
 
 use super::{Op, Row, Source};
 use crate::bfrt::change::Change;
