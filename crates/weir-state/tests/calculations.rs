@@ -143,9 +143,22 @@ fn calls_of_the_source_are_numbered_in_its_order_and_checksums_behind_hashes() {
     let again = weir_ir::parse::parse(&text).expect("is read");
     assert_eq!(weir_ir::print::print(&again), text);
     assert_eq!(weir_arch::calculations(&again), weir_arch::calculations(&program));
-    let old = text.replacen("weir 2", "weir 1", 1);
-    let error = weir_ir::parse::parse(&old).expect_err("is of an older version");
-    assert!(error.to_string().contains("version 2 of the format"), "{error}");
+    let newer = text.replacen("weir 2", "weir 3", 1);
+    let error = weir_ir::parse::parse(&newer).expect_err("is of a newer version");
+    assert!(error.to_string().contains("version 1 or 2 of the format"), "{error}");
+}
+
+#[test]
+fn calls_of_a_program_of_version_1_have_the_parameters_of_their_width() {
+    let mut text = weir_ir::print::print(&program()).replacen("weir 2", "weir 1", 1);
+    for number in 0..7 {
+        text = text.replace(&format!(" calculation {number}"), "");
+    }
+    let old = Arc::new(weir_ir::parse::parse(&text).expect("is read"));
+    assert_eq!(weir_arch::calculations(&old), []);
+    let mut switch = fresh(&old);
+    switch.write(Write::CustomCrc(32, Some(KOOPMAN))).expect("fits");
+    hashes_by(&switch, [&KOOPMAN; 3], [&CRC16; 2]);
 }
 
 #[test]

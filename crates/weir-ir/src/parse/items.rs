@@ -9,9 +9,10 @@ impl Parser {
     pub(super) fn program(&mut self) -> Parsed<Program> {
         let mut p = Program::default();
         self.word("weir")?;
-        if self.number::<u32>()? != 2 {
+        // In version 1 there were no numbers of calculations; all else is as in version 2.
+        if !(1..=2).contains(&self.number::<u32>()?) {
             self.at -= 1;
-            return self.fail("version 2 of the format");
+            return self.fail("version 1 or 2 of the format");
         }
         self.word("target")?;
         p.target = self.string()?;
