@@ -216,8 +216,8 @@ impl PipelineBuilder {
         self.blocks[self.cursor].loc = loc;
     }
 
-    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing. Engines know loops
-    /// of parsers by what only parsers do, and no pass removes or copies the block.
+    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing. Engines know
+    /// loops of parsers by what only parsers do, and no pass removes or copies the block.
     pub(crate) fn mark_as_parser(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };
