@@ -13,7 +13,7 @@ mod parser_loops;
 mod sums;
 mod unaligned;
 
-pub(crate) use self::parser_loops::free_loops;
+pub(crate) use self::parser_loops::non_consuming_loops;
 
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, FusedArguments, Input};
@@ -30,7 +30,7 @@ use weir_ir::{
     HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
 
-pub(crate) use exits::{ExitTable, driver, drop, queue, recirculate, stamp_and_transmit, transmit};
+pub(crate) use exits::{ExitTable, drop_exit, punt_exit, queue, recirculate, stamp_and_transmit, transmit};
 
 /// The call that is [`Pseudo::Checksum`].
 pub(crate) const CHECKSUM: &str = "$internet_checksum";
@@ -39,6 +39,9 @@ pub(crate) const SUM: &str = "$internet_sum";
 /// Width of a sum that is an operand of a further sum: whole 16-bit words, so that the operands
 /// after it keep their alignment to words.
 pub(crate) const SUM_WIDTH: u32 = 64;
+
+/// The most rounds of [`fold_paths`]. It ends earlier when nothing changes any more.
+const MAX_FOLD_ROUNDS: usize = 6;
 
 /// The state number of the random generator, by which calls are kept in order.
 pub(crate) const RANDOM: u32 = u32::MAX;
@@ -216,8 +219,9 @@ impl PipelineBuilder {
         self.blocks[self.cursor].loc = loc;
     }
 
-    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing. Engines know
-    /// loops of parsers by what only parsers do, and no pass removes or copies the block.
+    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing, but makes the
+    /// block one that can fail. Engines recognise parsers' loops by such blocks, and no pass removes
+    /// or copies them.
     pub(crate) fn mark_as_parser(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };
@@ -226,16 +230,16 @@ impl PipelineBuilder {
 
     /// Bounds the loops of an appended parser.
     pub(crate) fn bound_loops(&mut self, parser: &Body, appended: &Appended) {
-        for id in free_loops(parser) {
+        for id in non_consuming_loops(parser) {
             self.mark_as_parser(appended.basic_blocks[id.index()]);
         }
         self.bound_iterations(parser, parser.blocks.ids());
     }
 
-    /// Lowers the limit on iterations to what a parser of the program certainly allows. `appended`:
-    /// for each block of the pipeline made of one of the parser, that one.
-    pub(crate) fn bound_iterations(&mut self, parser: &Body, appended: impl Iterator<Item = BlockId>) {
-        if let Some(limit) = parser_loops::certain_iterations(&self.program, parser, appended) {
+    /// Lowers the limit on iterations to the one of a parser of the program. `origins`: for each
+    /// block of the pipeline that is a copy of a parser's block, the latter.
+    pub(crate) fn bound_iterations(&mut self, parser: &Body, origins: impl Iterator<Item = BlockId>) {
+        if let Some(limit) = parser_loops::certain_iterations(&self.program, parser, origins) {
             self.parser_iterations = self.parser_iterations.min(limit);
         }
     }
@@ -292,7 +296,7 @@ impl PipelineBuilder {
     }
 
     /// Whether a header has a constant length of whole bytes.
-    pub(crate) fn is_whole(&self, header: HeaderId) -> bool {
+    pub(crate) fn has_constant_byte_length(&self, header: HeaderId) -> bool {
         let ty = &self.program.header_types[self.header(header).ty];
         ty.varbit_field().is_none() && ty.fixed_width().is_multiple_of(8)
     }
@@ -337,7 +341,8 @@ pub(crate) struct FinishedPipeline<C> {
 }
 
 impl PipelineBuilder {
-    /// Folds the body and translates each call that is left. Packets leave by `punt_from_start`
+    /// Folds the body and translates each call that is left: `classify` gives its meaning for the
+    /// host and its kind. Packets leave by `punt_from_start`
     /// before a header that is not byte-aligned ([`unaligned`]).
     ///
     /// # Errors
@@ -348,7 +353,7 @@ impl PipelineBuilder {
         inputs: Vec<(VarId, Input)>,
         punt_from_start: u32,
         is_pure: impl Fn(&Call, Loc) -> bool,
-        become_of: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
+        classify: impl Fn(&Call, Loc) -> Option<(C, CallKind)>,
     ) -> Result<FinishedPipeline<C>, NotCompiled> {
         let mut body = Body {
             blocks: self.blocks,
@@ -372,16 +377,16 @@ impl PipelineBuilder {
             headers: &program.headers,
             inputs: &set,
         };
-        fold_paths(scope, &mut body, 6);
+        fold_paths(scope, &mut body, MAX_FOLD_ROUNDS);
         join_sums::join_sums(&program, &mut body);
         let (mut calls, mut kinds) = (Vec::new(), Vec::new());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
                 if let InstKind::Call(call) = &inst.kind {
-                    let Some((what, kind)) = become_of(call, inst.loc) else {
+                    let Some((translated, kind)) = classify(call, inst.loc) else {
                         return Err(NotCompiled::call(&program, call, inst.loc));
                     };
-                    calls.push(what);
+                    calls.push(translated);
                     kinds.push(kind);
                 }
             }
@@ -416,8 +421,8 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
         let pipeline = Pipeline {
             ordered_tables,
             table_states: self.table_states,
-            overrun: exit_table.instruction_budget_drop,
-            restart: exit_table.punt_from_start,
+            instruction_budget_drop: exit_table.instruction_budget_drop,
+            punt_from_start: exit_table.punt_from_start,
             parser_iterations: self.parser_iterations,
             exits,
             body: self.body,

@@ -30,15 +30,15 @@ pub struct Pipeline {
     /// The kind of each extern call of the body, in the order of the body's blocks and
     /// instructions.
     pub calls: Vec<CallKind>,
-    /// The exit of a packet that compiled code cannot process: its cursor is not at a whole byte.
-    /// Only taken before any call: the driver starts the packet from the beginning.
-    pub restart: u32,
-    /// How often a packet may pass the heads of a parser's loops, together. A packet that passes
-    /// them more often leaves by `restart`: whether it times out is for the interpreter to decide,
-    /// which counts basic blocks of the program instead of loops of this body.
+    /// The exit of a packet that compiled code cannot process, such as one whose cursor is not at a
+    /// whole byte. Only taken before any call: the driver runs the packet from the start.
+    pub punt_from_start: u32,
+    /// The most passes of parsers' loop headers by one packet, in all. A packet that exceeds it
+    /// leaves by `punt_from_start`: the interpreter, which counts basic blocks of the program
+    /// instead of passes, decides whether it times out.
     pub parser_iterations: u32,
-    /// The exit of a packet that runs more instructions than a packet may.
-    pub overrun: u32,
+    /// The exit of a packet that exceeds its instruction budget.
+    pub instruction_budget_drop: u32,
     /// By table index: whether lookups must keep the order of packets, because of direct meters.
     pub ordered_tables: Vec<bool>,
     /// The state that a lookup of a table reads, by the numbers in [`CallKind::Host`], where calls

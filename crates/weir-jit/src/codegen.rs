@@ -237,7 +237,7 @@ impl<'a> SegmentBuilder<'a, '_> {
                     self.written.insert(error);
                 }
                 if matches!(inst.kind, InstKind::Advance { bits: Operand::Var(_) }) {
-                    self.add_destination(cx.layout.exit_points[cx.analysis.pipeline.restart as usize]);
+                    self.add_destination(cx.layout.exit_points[cx.analysis.pipeline.punt_from_start as usize]);
                 }
                 if let Some(exit) = inst.abort() {
                     self.add_destination(cx.layout.exit_points[exit as usize]);

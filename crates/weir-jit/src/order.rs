@@ -25,7 +25,7 @@ pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<Str
             }
             for inst in analysis.annotated_insts(id) {
                 if matches!(inst.kind, InstKind::Advance { bits } if matches!(bits, weir_ir::Operand::Var(_))) {
-                    punts.insert(pipeline.restart);
+                    punts.insert(pipeline.punt_from_start);
                 }
                 let (InstKind::Call(call), Some(kind)) = (inst.kind, inst.call_kind()) else {
                     continue;

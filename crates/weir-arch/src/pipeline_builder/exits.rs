@@ -59,7 +59,7 @@ pub(crate) fn queue(live: Vec<VarId>) -> (Exit, FusedExit) {
 }
 
 /// The packet is dropped.
-pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) {
+pub(crate) fn drop_exit(name: &'static str, reason: DropReason) -> (Exit, FusedExit) {
     let exit = Exit {
         name,
         live: Vec::new(),
@@ -71,7 +71,12 @@ pub(crate) fn drop(name: &'static str, reason: DropReason) -> (Exit, FusedExit) 
 
 /// Punts to the driver, which receives the `live` variables and accesses the tables and state in
 /// `touches`.
-pub(crate) fn driver(name: &'static str, live: Vec<VarId>, touches: Touched, after_egress: bool) -> (Exit, FusedExit) {
+pub(crate) fn punt_exit(
+    name: &'static str,
+    live: Vec<VarId>,
+    touches: Touched,
+    after_egress: bool,
+) -> (Exit, FusedExit) {
     let exit = Exit {
         name,
         live,

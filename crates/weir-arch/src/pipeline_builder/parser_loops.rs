@@ -1,60 +1,72 @@
-//! Finds loops of a parser, and how often a packet may certainly run them.
+//! Finds a parser's loops, and bounds the passes through them that certainly keep the interpreter's
+//! limits.
 
 use std::collections::BTreeSet;
 use weir_interp::{INSTRUCTION_BUDGET, PARSER_BUDGET};
 use weir_ir::{BasicBlock, BlockId, Body, Program, cost};
 
-/// Basic blocks of a parser in loops that take nothing from the packet, and blocks between two such
-/// loops.
-pub(crate) fn free_loops(parser: &Body) -> BTreeSet<BlockId> {
+/// Basic blocks of a parser in loops that consume nothing of the packet, and blocks on paths between
+/// two such loops.
+pub(crate) fn non_consuming_loops(parser: &Body) -> BTreeSet<BlockId> {
     loops_of(parser, |block| !block.can_fail())
 }
 
-/// How often a packet may pass the heads of a parser's loops in a pipeline without coming near the
-/// limits of the interpreter; `None`: it has no loops. `appended`: for each block of the pipeline
-/// made of one of the parser, that one.
+/// The most passes of a parser's loop headers, in a pipeline, with which the interpreter certainly
+/// does not time out. `None`: the parser has no loops. `origins`: for each block of the pipeline
+/// that is a copy of a parser's block, the latter.
 ///
-/// Folding removes decided branches and copies their blocks, but neither removes nor copies blocks
-/// that can fail. Each loop has one: in [`free_loops`] all blocks are made so. On the way from head
-/// to head no block of the pipeline is passed twice, so that between two of those that can fail
-/// there is at most one pass of each of the parser's other blocks.
+/// It is the interpreter's budget, divided by the highest cost of one pass: the way from a loop
+/// header to the next. That cost is bounded as follows.
+///
+/// - Blocks that can fail are fixed points: folding removes and copies other blocks, but not these.
+///   A pass executes no block of the pipeline twice. So it executes each of these at most as often
+///   as the architecture has appended it.
+/// - Every loop has such a block: [`PipelineBuilder::mark_as_parser`] makes all blocks of
+///   [`non_consuming_loops`] able to fail.
+/// - So between two executions of such blocks, each other block is executed once at most. The same
+///   holds before the first one of a pass and after its last one.
+///
+/// [`PipelineBuilder::mark_as_parser`]: super::PipelineBuilder::mark_as_parser
 pub(super) fn certain_iterations(
     program: &Program,
     parser: &Body,
-    appended: impl Iterator<Item = BlockId>,
+    origins: impl Iterator<Item = BlockId>,
 ) -> Option<u32> {
-    let (looped, free) = (loops_of(parser, |_| true), free_loops(parser));
+    let (looped, non_consuming) = (loops_of(parser, |_| true), non_consuming_loops(parser));
     if looped.is_empty() {
         return None;
     }
-    // In blocks; expensive ones count as several, so that both limits are kept.
+    // Costs are numbers of blocks, as in the parser's budget. An expensive block counts as several,
+    // so that the instruction budget is kept, too.
     let unit = INSTRUCTION_BUDGET / PARSER_BUDGET;
     let cost = |id: BlockId| u64::from(cost::block(program, &parser.blocks[id]).div_ceil(unit).max(1));
-    let can_fail = |id: &BlockId| parser.blocks[*id].can_fail() || free.contains(id);
-    let failing: Vec<BlockId> = appended.filter(|id| looped.contains(id) && can_fail(id)).collect();
+    let can_fail = |id: &BlockId| parser.blocks[*id].can_fail() || non_consuming.contains(id);
+    let failing: Vec<BlockId> = origins.filter(|id| looped.contains(id) && can_fail(id)).collect();
     let others: u64 = looped.iter().filter(|id| !can_fail(id)).map(|id| cost(*id)).sum();
-    let from_head_to_head =
+    let cost_of_pass =
         failing.iter().map(|id| cost(*id)).sum::<u64>() + (failing.len() as u64 + 1).saturating_mul(others);
     let outside: u64 = parser.blocks.ids().filter(|id| !looped.contains(id)).map(cost).sum();
     let rest = u64::from(PARSER_BUDGET).saturating_sub(outside);
-    let iterations = (rest / from_head_to_head.max(1)).saturating_sub(1);
+    // The last pass may be incomplete.
+    let iterations = (rest / cost_of_pass.max(1)).saturating_sub(1);
     Some(u32::try_from(iterations).unwrap_or(PARSER_BUDGET))
 }
 
-/// Basic blocks in loops of blocks that are `among` those considered, and blocks between two such
-/// loops.
-fn loops_of(parser: &Body, among: impl Fn(&BasicBlock) -> bool) -> BTreeSet<BlockId> {
+/// Basic blocks in the loops of an induced subgraph, and blocks on its paths between two such loops.
+/// The subgraph has the blocks with `is_included`, and all edges between them.
+fn loops_of(parser: &Body, is_included: impl Fn(&BasicBlock) -> bool) -> BTreeSet<BlockId> {
     let count = parser.blocks.len();
     let (mut after, mut before) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    let among = |id: BlockId| among(&parser.blocks[id]);
-    for (id, block) in parser.blocks.iter().filter(|(id, _)| among(*id)) {
-        for target in block.terminator.targets().into_iter().filter(|t| among(*t)) {
+    let is_included = |id: BlockId| is_included(&parser.blocks[id]);
+    for (id, block) in parser.blocks.iter().filter(|(id, _)| is_included(*id)) {
+        for target in block.terminator.targets().into_iter().filter(|t| is_included(*t)) {
             after[id.index()].push(target);
             before[target.index()].push(id);
         }
     }
-    // Blocks that lead to no loop are removed from the ends on, then those that no loop leads to.
-    let mut kept: Vec<bool> = parser.blocks.ids().map(among).collect();
+    // Removes blocks without a successor until there are none: those that lead to no loop. Then,
+    // likewise, blocks without a predecessor: those that no loop leads to.
+    let mut kept: Vec<bool> = parser.blocks.ids().map(is_included).collect();
     for (to, from) in [(&after, &before), (&before, &after)] {
         let mut open: Vec<usize> = to
             .iter()
@@ -107,9 +119,12 @@ mod tests {
         body
     }
 
-    /// The free loops of a parser.
+    /// The non-consuming loops of a parser.
     fn found(blocks: &[(&[usize], bool)]) -> Vec<usize> {
-        free_loops(&made(blocks)).into_iter().map(BlockId::index).collect()
+        non_consuming_loops(&made(blocks))
+            .into_iter()
+            .map(BlockId::index)
+            .collect()
     }
 
     #[test]
@@ -166,8 +181,8 @@ mod tests {
         assert_eq!(iterations(three, &[0, 1, 2, 3]), Some(65_535 / 5 - 1));
         // Blocks that the architecture has appended twice.
         assert_eq!(iterations(three, &[0, 1, 2, 3, 0, 1, 2]), Some(65_535 / 9 - 1));
-        // Blocks of free loops are made ones that can fail.
-        let free: &[(&[usize], bool)] = &[(&[1], false), (&[0, 2], false), (&[], false)];
-        assert_eq!(iterations(free, &[0, 1, 2]), Some(65_535 / 2 - 1));
+        // Blocks of non-consuming loops are made ones that can fail.
+        let non_consuming: &[(&[usize], bool)] = &[(&[1], false), (&[0, 2], false), (&[], false)];
+        assert_eq!(iterations(non_consuming, &[0, 1, 2]), Some(65_535 / 2 - 1));
     }
 }

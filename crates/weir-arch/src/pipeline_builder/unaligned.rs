@@ -6,7 +6,7 @@ use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, 
 
 /// Makes packets leave by `exit` before an unaligned header is extracted. Then removes emits of
 /// unaligned headers that are never valid. Returns the first such place in the source. Does nothing
-/// if a call with effects precedes one of the places: the restart would repeat the effects.
+/// if a call with effects precedes one of the places: the punt would repeat the effects.
 pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Option<Loc> {
     let mut found: Option<Loc> = None;
     let mut cuts = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn leave_before(program: &Program, body: &mut Body, exit: u32) -> Opt
 /// Whether an instruction extracts or skips bits that do not end at a whole byte.
 fn is_unaligned(program: &Program, kind: &InstKind) -> bool {
     match kind {
-        InstKind::Extract { header, .. } => !is_whole(program, *header),
+        InstKind::Extract { header, .. } => !is_byte_aligned(program, *header),
         InstKind::Advance {
             bits: Operand::Const(bits),
         } => bits.to_u64().is_none_or(|bits| !bits.is_multiple_of(8)),
@@ -56,7 +56,7 @@ fn is_unaligned(program: &Program, kind: &InstKind) -> bool {
 
 /// Whether a header is whole bytes long, and its varbit field, if any, is its last field and begins
 /// at a whole byte.
-fn is_whole(program: &Program, header: HeaderId) -> bool {
+fn is_byte_aligned(program: &Program, header: HeaderId) -> bool {
     let ty = &program.header_types[program.headers[header].ty];
     let varbit_is_last = ty.varbit_field().is_none_or(|field| field + 1 == ty.fields.len());
     ty.fixed_width().is_multiple_of(8) && varbit_is_last
@@ -84,7 +84,11 @@ fn blocks_after_calls(body: &Body) -> Vec<bool> {
 
 /// Removes emits of unaligned headers that are never valid.
 fn remove_emits(program: &Program, body: &mut Body) {
-    let unaligned: Vec<HeaderId> = program.headers.ids().filter(|h| !is_whole(program, *h)).collect();
+    let unaligned: Vec<HeaderId> = program
+        .headers
+        .ids()
+        .filter(|h| !is_byte_aligned(program, *h))
+        .collect();
     let may_be_valid = |header: HeaderId| {
         let valid = program.headers[header].valid;
         let mut insts = body.blocks.iter().flat_map(|(_, b)| &b.insts);

@@ -36,8 +36,8 @@ impl Loop {
     /// The exit of packets whose loops have cost more.
     pub fn exit(&self, pipeline: &Pipeline) -> u32 {
         match self.is_parser {
-            true => pipeline.restart,
-            false => pipeline.overrun,
+            true => pipeline.punt_from_start,
+            false => pipeline.instruction_budget_drop,
         }
     }
 }

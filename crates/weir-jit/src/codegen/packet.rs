@@ -111,7 +111,7 @@ impl SegmentBuilder<'_, '_> {
                 self.b.set_cold_block(out);
                 self.b.ins().brif(odd, out, &[], on, &[]);
                 self.enter_sealed(out);
-                self.suspend_at(self.cx.layout.exit_points[self.cx.analysis.pipeline.restart as usize]);
+                self.suspend_at(self.cx.layout.exit_points[self.cx.analysis.pipeline.punt_from_start as usize]);
                 self.enter_sealed(on);
             }
         }

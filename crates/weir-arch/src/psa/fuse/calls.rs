@@ -5,7 +5,7 @@ use super::super::driver::Psa;
 use super::super::externs::{self, Op};
 use super::{exit, punt_variable};
 use crate::driver::DropReason;
-use crate::pipeline_builder::{ExitTable, Pseudo, RANDOM, driver, drop, host, touched, transmit};
+use crate::pipeline_builder::{ExitTable, Pseudo, RANDOM, drop_exit, host, punt_exit, touched, transmit};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use weir_ir::passes::{Renaming, VarSet, read_by};
@@ -118,20 +118,20 @@ pub(super) fn exit_table(arch: &Psa, program: &Program, renaming: &Renaming, por
     };
     let exits = vec![
         transmit(port),
-        drop("ingress-drop", DropReason::IngressDrop),
-        drop("egress-drop", DropReason::EgressDrop),
-        driver("punt-after-ingress", after_ingress, all_state.clone(), false),
-        driver(
+        drop_exit("ingress-drop", DropReason::IngressDrop),
+        drop_exit("egress-drop", DropReason::EgressDrop),
+        punt_exit("punt-after-ingress", after_ingress, all_state.clone(), false),
+        punt_exit(
             "punt-before-egress-parser",
             with_emitted(&arch.fields.normal),
             egress,
             false,
         ),
-        drop("assert", DropReason::Assert),
-        drop("instruction-budget", DropReason::InstructionBudget),
-        driver("punt-from-start", Vec::new(), all_state.clone(), false),
-        driver("end-of-egress", with_emitted(&after_egress), all_state, true),
-        drop("extern", DropReason::Extern),
+        drop_exit("assert", DropReason::Assert),
+        drop_exit("instruction-budget", DropReason::InstructionBudget),
+        punt_exit("punt-from-start", Vec::new(), all_state.clone(), false),
+        punt_exit("end-of-egress", with_emitted(&after_egress), all_state, true),
+        drop_exit("extern", DropReason::Extern),
     ];
     ExitTable {
         exits,

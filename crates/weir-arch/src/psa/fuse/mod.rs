@@ -18,7 +18,7 @@ use super::fields::Path;
 use crate::emits::{self, Emit};
 use crate::error::NotCompiled;
 use crate::fused::{Fused, Input};
-use crate::pipeline_builder::{AppendCode, Appended, PipelineBuilder, constant, free_loops, pseudo};
+use crate::pipeline_builder::{AppendCode, Appended, PipelineBuilder, constant, non_consuming_loops, pseudo};
 use crate::queue_use::sets_any;
 use crate::reparse::{self, Emitted, Reparse};
 use std::ops::{Deref, DerefMut};
@@ -112,7 +112,7 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
     if arch.has_side_effects(blocks.ingress.deparser, digests) {
         return refused(blocks.ingress.deparser, calls);
     }
-    if !free_loops(&program.blocks[blocks.egress.parser].body).is_empty() {
+    if !non_consuming_loops(&program.blocks[blocks.egress.parser].body).is_empty() {
         return refused(blocks.egress.parser, "it has a loop that takes nothing from the packet");
     }
     if blocks.ingress.deparser_has_side_effects && !emits::may_rerun(program, deparser) {
@@ -350,7 +350,12 @@ impl Builder<'_> {
             None => Vec::new(),
         };
         let emitted: Vec<_> = self.emitted.emits.iter().map(|e| e.header).collect();
-        if measured && !headers.iter().chain(&emitted).all(|h| self.is_whole(*h)) {
+        if measured
+            && !headers
+                .iter()
+                .chain(&emitted)
+                .all(|h| self.has_constant_byte_length(*h))
+        {
             return None;
         }
         let before = measured.then(|| self.header_bytes(&headers));

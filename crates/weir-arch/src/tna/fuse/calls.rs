@@ -14,7 +14,7 @@ use super::{COUNT, exit};
 use crate::driver::DropReason;
 use crate::fused::Queueing;
 use crate::pipeline_builder::{
-    ExitTable, Pseudo, RANDOM, driver, drop, host, queue, recirculate, stamp_and_transmit, touched, transmit,
+    ExitTable, Pseudo, RANDOM, drop_exit, host, punt_exit, queue, recirculate, stamp_and_transmit, touched, transmit,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -220,20 +220,20 @@ pub(super) fn exit_table(
     // By number: the order of the constants in [`exit`].
     let exits = vec![
         transmit(port),
-        drop("ingress-drop", DropReason::IngressDrop),
-        driver(
+        drop_exit("ingress-drop", DropReason::IngressDrop),
+        punt_exit(
             "punt-after-control",
             live_at_control_end(arch, pipes, is_egress_pipeline),
             everything.clone(),
             is_egress_pipeline,
         ),
-        drop("instruction-budget", DropReason::InstructionBudget),
-        driver("punt-from-start", Vec::new(), everything, false),
-        drop("egress-drop", DropReason::EgressDrop),
+        drop_exit("instruction-budget", DropReason::InstructionBudget),
+        punt_exit("punt-from-start", Vec::new(), everything, false),
+        drop_exit("egress-drop", DropReason::EgressDrop),
         stamp_and_transmit(port),
         recirculate(port),
         queue(live),
-        drop("extern", DropReason::Extern),
+        drop_exit("extern", DropReason::Extern),
     ];
     ExitTable {
         exits,

@@ -11,7 +11,7 @@ use super::super::fields::Pipe;
 use super::{Builder, calls, exit};
 use crate::emits::{self, Emit};
 use crate::load::unit;
-use crate::pipeline_builder::{PipelineBuilder, constant, free_loops};
+use crate::pipeline_builder::{PipelineBuilder, constant, non_consuming_loops};
 use crate::reparse::{self, Emitted, Reparse};
 use crate::state::Unit;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn is_reparsable(arch: &Tna, pipe: &Pipe, parser: usize) -> bool {
         read_by(program, body, &mut |v| found |= Some(v) == length);
         found
     };
-    free_loops(parser).is_empty()
+    non_consuming_loops(parser).is_empty()
         && !emits::any(parser, is_call)
         && !emits::any(deparser, |kind| is_call(kind) && !is_checksum_update(program, kind))
         && !reads_length(control)

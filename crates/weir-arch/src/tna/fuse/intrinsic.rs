@@ -9,7 +9,7 @@
 use super::parser_counters::StackDepths;
 use super::{Builder, exit};
 use crate::error::NotCompiled;
-use crate::pipeline_builder::{AppendCode, constant, free_loops};
+use crate::pipeline_builder::{AppendCode, constant, non_consuming_loops};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
@@ -94,8 +94,8 @@ struct ParserWalk<'a> {
     /// Positions whose basic blocks are still empty.
     worklist: Vec<ParserPosition>,
     parsed: ParserOutcomes,
-    /// Basic blocks in loops that take nothing from the packet.
-    in_free_loops: BTreeSet<BlockId>,
+    /// Basic blocks in loops that consume nothing of the packet.
+    in_non_consuming_loops: BTreeSet<BlockId>,
 }
 
 impl Builder<'_> {
@@ -114,7 +114,7 @@ impl Builder<'_> {
             blocks: BTreeMap::new(),
             worklist: Vec::new(),
             parsed,
-            in_free_loops: free_loops(body),
+            in_non_consuming_loops: non_consuming_loops(body),
         };
         let position = |block, consumed| ParserPosition {
             block,
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.blocks[cursor].loc = source.loc;
         // Reads of the prefix become variables, which cannot fail.
         let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
-        if is_of_prefix || walk.in_free_loops.contains(&position.block) {
+        if is_of_prefix || walk.in_non_consuming_loops.contains(&position.block) {
             self.mark_as_parser(cursor);
         }
         for inst in &source.insts {

@@ -58,8 +58,7 @@ pub(crate) mod exit {
     pub const PUNT_AFTER_CONTROL: u32 = 2;
     /// The packet has exceeded its instruction budget.
     pub const INSTRUCTION_BUDGET_DROP: u32 = 3;
-    /// The driver runs the received packet from the start of its parser. The exit's printed name is
-    /// `restart`.
+    /// The driver runs the received packet from the start of its parser.
     pub const PUNT_FROM_START: u32 = 4;
     pub const EGRESS_DROP: u32 = 5;
     /// The port writes the transmit time into the packet, then transmits it.

@@ -6,7 +6,7 @@ use super::super::runtime::FusedCall;
 use super::calls::call_kind;
 use super::exit;
 use crate::driver::DropReason;
-use crate::pipeline_builder::{ExitTable, driver, drop, touched, transmit};
+use crate::pipeline_builder::{ExitTable, drop_exit, punt_exit, touched, transmit};
 use std::collections::HashMap;
 use weir_ir::passes::{VarSet, read_by};
 use weir_ir::{Call, InstKind, Program, Type, VarId};
@@ -81,14 +81,14 @@ pub(super) fn exit_table(
     };
     let exits = vec![
         transmit(port),
-        drop("ingress-drop", DropReason::IngressDrop),
-        drop("egress-drop", DropReason::EgressDrop),
-        driver("punt-after-ingress", after_ingress, touches.clone(), false),
-        driver("end-of-egress", after_egress, touches, true),
-        drop("assert", DropReason::Assert),
-        drop("instruction-budget", DropReason::InstructionBudget),
-        driver("punt-from-start", Vec::new(), all_state, false),
-        drop("extern", DropReason::Extern),
+        drop_exit("ingress-drop", DropReason::IngressDrop),
+        drop_exit("egress-drop", DropReason::EgressDrop),
+        punt_exit("punt-after-ingress", after_ingress, touches.clone(), false),
+        punt_exit("end-of-egress", after_egress, touches, true),
+        drop_exit("assert", DropReason::Assert),
+        drop_exit("instruction-budget", DropReason::InstructionBudget),
+        punt_exit("punt-from-start", Vec::new(), all_state, false),
+        drop_exit("extern", DropReason::Extern),
     ];
     ExitTable {
         exits,

@@ -295,7 +295,7 @@ impl Builder<'_> {
         let arch = self.arch;
         let fields = arch.fields;
         let length_is_read = self.length_is_read(blocks);
-        if length_is_read && !arch.groups.headers.iter().all(|h| self.is_whole(*h)) {
+        if length_is_read && !arch.groups.headers.iter().all(|h| self.has_constant_byte_length(*h)) {
             let problem = "it reads packet_length, and there are headers of variable length";
             return Err(NotCompiled::block(&arch.program, blocks.egress, problem));
         }
