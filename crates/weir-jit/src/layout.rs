@@ -1,6 +1,6 @@
 //! Divides a pipeline into segments, and lays out the context of a packet between them.
 //!
-//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * PITCH + i`.
+//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * ROW_STRIDE + i`.
 //! So the keys of all waiting packets lie side by side, and a segment reaches each variable of its
 //! packet at a constant distance from one address.
 //!
@@ -19,9 +19,9 @@ use weir_table::fast::{KeyLayout, ResultLayout};
 /// Packets of a vector.
 pub const VECTOR: usize = 64;
 /// Words from one row of the context to the next: whole cache lines, so that eight slots of a row
-/// share one. With this pitch only rows a multiple of 64 apart have the same lowest 12 address
+/// share one. With this stride only rows a multiple of 64 apart have the same lowest 12 address
 /// bits. A load with the same 12 bits as a recent store stalls (4K aliasing).
-pub const PITCH: usize = 88;
+pub const ROW_STRIDE: usize = 88;
 
 /// Row of the address of the packet's first byte.
 pub(crate) const ROW_PACKET: usize = 0;

@@ -59,7 +59,7 @@ mod sites;
 
 pub use compile::{Compiled, Options};
 pub use error::{CompileError, Unsupported};
-pub use layout::{PITCH, VECTOR};
+pub use layout::{ROW_STRIDE, VECTOR};
 pub use run::{
     Frame, Host, Indexes, LaneUse, LoadedVector, LookedUp, Machine, SavedContext, StageCount, Suspended, TAILROOM,
     cycles,

@@ -29,7 +29,7 @@ pub use profile::{StageCount, cycles};
 pub use suspended::{SavedContext, Suspended};
 
 use crate::compile::Compiled;
-use crate::layout::{NOT_LOOKED_UP, PITCH, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, VECTOR};
+use crate::layout::{NOT_LOOKED_UP, PointKind, ROW_EMITTED, ROW_LENGTH, ROW_PACKET, ROW_SCRATCH, ROW_STRIDE, VECTOR};
 use crate::sites::Scalar;
 use cells::CellArrays;
 use env::HostPointer;
@@ -105,14 +105,14 @@ impl Machine {
     #[must_use]
     pub fn new(compiled: Arc<Compiled>) -> Self {
         let layout = &compiled.layout;
-        let mut context = ContextMatrix::new((layout.row_count + 1) * PITCH);
+        let mut context = ContextMatrix::new((layout.row_count + 1) * ROW_STRIDE);
         for (_, heads) in &compiled.schedule.arrays {
             context[heads.clone()].fill(NOT_LOOKED_UP);
         }
         let mut scratch = vec![0; SCRATCH_LEAD + compiled.scratch * VECTOR + 16];
         for slot in 0..VECTOR {
             let area = &mut scratch[SCRATCH_LEAD + slot * compiled.scratch..];
-            context[ROW_SCRATCH * PITCH + slot] = area.as_mut_ptr().expose_provenance() as u64;
+            context[ROW_SCRATCH * ROW_STRIDE + slot] = area.as_mut_ptr().expose_provenance() as u64;
         }
         let memory = MachineMemory {
             context,
@@ -194,8 +194,8 @@ impl Machine {
             headroom == 0 || frames.iter().all(has_headroom),
             "a frame needs {headroom} bytes before it"
         );
-        let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * PITCH);
-        let rows = packets[ROW_PACKET * PITCH..].iter_mut().zip(rest);
+        let (packets, rest) = self.memory.context.split_at_mut(ROW_LENGTH * ROW_STRIDE);
+        let rows = packets[ROW_PACKET * ROW_STRIDE..].iter_mut().zip(rest);
         for (frame, (packet, length)) in frames.iter_mut().zip(rows) {
             [*packet, *length] = frame.address_and_length();
         }
@@ -228,7 +228,7 @@ impl Machine {
     #[must_use]
     pub fn narrow_value(&self, slot: usize, var: VarId) -> u64 {
         match self.compiled.layout.rows.get(var.index()) {
-            Some(Some(row)) => self.memory.context[row * PITCH + slot],
+            Some(Some(row)) => self.memory.context[row * ROW_STRIDE + slot],
             _ => 0,
         }
     }
@@ -239,7 +239,7 @@ impl Machine {
     #[inline]
     pub fn row(&self, var: VarId) -> &[u64] {
         match self.compiled.layout.rows.get(var.index()) {
-            Some(Some(row)) => &self.memory.context[row * PITCH..row * PITCH + VECTOR],
+            Some(Some(row)) => &self.memory.context[row * ROW_STRIDE..row * ROW_STRIDE + VECTOR],
             _ => &[],
         }
     }
@@ -248,7 +248,7 @@ impl Machine {
     #[must_use]
     #[inline]
     pub fn lengths(&self) -> &[u64] {
-        &self.memory.context[ROW_LENGTH * PITCH..ROW_LENGTH * PITCH + VECTOR]
+        &self.memory.context[ROW_LENGTH * ROW_STRIDE..ROW_LENGTH * ROW_STRIDE + VECTOR]
     }
 
     /// The value of a variable of any width, which the packet's exit must save.
@@ -263,7 +263,7 @@ impl Machine {
             return saved.map_or(Bits::zero(0), |(_, _, value)| value.clone());
         }
         let words: Vec<u64> = (0..scalar.words())
-            .map(|i| self.memory.context[(row + i) * PITCH + slot])
+            .map(|i| self.memory.context[(row + i) * ROW_STRIDE + slot])
             .collect();
         Bits::from_words(scalar.width, &words)
     }
@@ -299,7 +299,7 @@ impl LoadedVector<'_, '_> {
     #[inline(always)]
     pub fn set_input(&mut self, input: usize, values: impl Iterator<Item = u64>) {
         if let Some((row, mask)) = self.machine.compiled.input_rows[input] {
-            let words = &mut self.machine.memory.context[row * PITCH..row * PITCH + VECTOR];
+            let words = &mut self.machine.memory.context[row * ROW_STRIDE..row * ROW_STRIDE + VECTOR];
             words
                 .iter_mut()
                 .zip(values)
@@ -355,8 +355,8 @@ impl LoadedVector<'_, '_> {
         }
         if !compiled.in_place {
             memory.copy_emitted_headers(compiled);
-            let (packets, lengths) = memory.context.split_at(ROW_LENGTH * PITCH);
-            let rows = packets[ROW_PACKET * PITCH..].iter().zip(lengths);
+            let (packets, lengths) = memory.context.split_at(ROW_LENGTH * ROW_STRIDE);
+            let rows = packets[ROW_PACKET * ROW_STRIDE..].iter().zip(lengths);
             for (frame, (packet, length)) in self.frames[..count].iter_mut().zip(rows) {
                 // SAFETY: the values are as `load` wrote them, or as the code of a deparsing exit
                 // left them: the address where the packet begins in its memory, and its length
@@ -429,7 +429,7 @@ impl MachineMemory {
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
-            let [packet, emitted] = [ROW_PACKET, ROW_EMITTED].map(|row| self.context[row * PITCH + slot]);
+            let [packet, emitted] = [ROW_PACKET, ROW_EMITTED].map(|row| self.context[row * ROW_STRIDE + slot]);
             let area = &self.scratch[slot * compiled.scratch..][..SCRATCH_LEAD + emitted as usize];
             let (mut from, mut to, mut remaining) = (area.as_ptr_range().end, packet + emitted, emitted as isize);
             // Backwards, in whole chunks. The first chunk may begin before the emitted bytes.
@@ -468,7 +468,7 @@ impl MachineMemory {
                     let Some(&Some(row)) = compiled.layout.rows.get(var.index()) else {
                         continue;
                     };
-                    let words = [row, row + 1].map(|r| self.context[r * PITCH + slot]);
+                    let words = [row, row + 1].map(|r| self.context[r * ROW_STRIDE + slot]);
                     // SAFETY: the exit saves the variable, so its words are as code left them: a
                     // length and an address in a packet, which `run` still borrows.
                     let value = unsafe { Scalar::from(compiled.vars[var.index()]).read(&words) };
@@ -591,9 +591,9 @@ impl MachineMemory {
             let view = run.tables[planned.table.index()].view(run.guard);
             let keys = &self.context[planned.keys..];
             if !planned.is_prefetched(packets, prefetched_slots(self.lanes_prefetched, &self.slot_addressing)) {
-                view.prefetch(packets, keys, PITCH, &mut self.prefetch_queue);
+                view.prefetch(packets, keys, ROW_STRIDE, &mut self.prefetch_queue);
             } else if let (1.., Some(pending)) = (number, &mut *pending) {
-                view.begin(packets, keys, PITCH, pending);
+                view.begin(packets, keys, ROW_STRIDE, pending);
             }
         }
     }
@@ -638,10 +638,10 @@ impl MachineMemory {
         } else {
             view
         };
-        let finished = pending.and_then(|pending| view.finish(packets, keys, results, PITCH, run.now_ns, pending));
+        let finished = pending.and_then(|pending| view.finish(packets, keys, results, ROW_STRIDE, run.now_ns, pending));
         let hits = match finished {
             Some(hits) => hits,
-            None => view.lookup_and_prefetch(packets, keys, results, PITCH, run.now_ns, &mut self.prefetch_queue),
+            None => view.lookup_and_prefetch(packets, keys, results, ROW_STRIDE, run.now_ns, &mut self.prefetch_queue),
         };
         let mut lookup = LookedUp {
             table: planned.table,

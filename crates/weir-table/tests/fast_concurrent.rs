@@ -13,7 +13,7 @@ const SLOTS: usize = if cfg!(miri) { 8 } else { 64 };
 const ACTIVE: u64 = u64::MAX >> (64 - SLOTS);
 /// Number of vectors that readers look up at least while the writer runs.
 const LOOKED: u64 = if cfg!(miri) { 4 } else { 10 };
-const PITCH: usize = 72;
+const ROW_STRIDE: usize = 72;
 
 /// Data of which every word contains the key and the version.
 fn call(words: usize, key: u64, version: u64) -> ActionCall {
@@ -116,8 +116,8 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
             scope.spawn(|| {
                 let mut reader = registered.then(|| epochs.reader());
                 let n = fast.key_layout().words;
-                let mut keys = vec![0; n * PITCH];
-                let mut results = vec![0; (words + 1) * PITCH];
+                let mut keys = vec![0; n * ROW_STRIDE];
+                let mut results = vec![0; (words + 1) * ROW_STRIDE];
                 let mut at = 0;
                 while !stop.load(Ordering::Relaxed) {
                     for (slot, key) in (0..SLOTS as u64).zip(&mut keys) {
@@ -125,12 +125,12 @@ fn run(kind: MatchKind, width: u32, words: usize, registered: bool, idle: bool) 
                     }
                     at += SLOTS as u64;
                     let guard = reader.as_ref().map_or_else(|| epochs.enter(), Reader::enter);
-                    let hits = fast.view(&guard).lookup(ACTIVE, &keys, &mut results, PITCH, 1);
+                    let hits = fast.view(&guard).lookup(ACTIVE, &keys, &mut results, ROW_STRIDE, 1);
                     drop(guard);
                     for (slot, &key) in keys[..SLOTS].iter().enumerate() {
-                        let first = results[PITCH + slot];
+                        let first = results[ROW_STRIDE + slot];
                         for r in 1..=words {
-                            assert_eq!(results[r * PITCH + slot], first, "torn");
+                            assert_eq!(results[r * ROW_STRIDE + slot], first, "torn");
                         }
                         let hit = hits >> slot & 1 == 1;
                         assert_eq!(results[slot] & head::HIT != 0, hit);

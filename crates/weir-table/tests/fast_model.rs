@@ -197,10 +197,10 @@ fn lookup(
     active: u64,
     now: u64,
 ) -> Vec<EntryHandle> {
-    const PITCH: usize = 72;
+    const ROW_STRIDE: usize = 72;
     let n = fast.key_layout().words;
-    let mut words = vec![0; n * PITCH];
-    let mut results = vec![0x5555; fast.result_layout().words * PITCH];
+    let mut words = vec![0; n * ROW_STRIDE];
+    let mut results = vec![0x5555; fast.result_layout().words * ROW_STRIDE];
     let mut values = Vec::new();
     for (i, seeds) in packets.iter().enumerate() {
         let keys: Vec<_> = table
@@ -211,21 +211,21 @@ fn lookup(
             .map(|(k, s)| value(k.width, *s))
             .collect();
         for (w, word) in fast.key_layout().pack(&keys).into_iter().enumerate() {
-            words[w * PITCH + i] = word;
+            words[w * ROW_STRIDE + i] = word;
         }
         values.push(keys);
     }
     let mut queue = PrefetchQueue::default();
     let guard = reader.enter();
-    fast.view(&guard).prefetch(active, &words, PITCH, &mut queue);
+    fast.view(&guard).prefetch(active, &words, ROW_STRIDE, &mut queue);
     let hits = fast
         .view(&guard)
-        .lookup_and_prefetch(active, &words, &mut results, PITCH, now, &mut queue);
+        .lookup_and_prefetch(active, &words, &mut results, ROW_STRIDE, now, &mut queue);
     drop(guard);
     let mut touched = Vec::new();
     for (i, keys) in values.iter().enumerate() {
         let result: Vec<_> = (0..fast.result_layout().words)
-            .map(|r| results[r * PITCH + i])
+            .map(|r| results[r * ROW_STRIDE + i])
             .collect();
         if active >> i & 1 == 0 {
             assert!(result.iter().all(|r| *r == 0x5555));

@@ -6,7 +6,7 @@
 use super::lookup::is_topmost;
 use super::{SegmentBuilder, env, flags};
 use crate::analysis::{Remat, field_offsets};
-use crate::layout::{How, PITCH, PointKind};
+use crate::layout::{How, PointKind, ROW_STRIDE};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use weir_ir::{BlockId, HeaderId, Operand, Terminator, VarId};
@@ -186,7 +186,7 @@ impl SegmentBuilder<'_, '_> {
     }
 
     fn offset(row: usize) -> i32 {
-        (row * PITCH * 8) as i32
+        (row * ROW_STRIDE * 8) as i32
     }
 
     pub fn load_row(&mut self, row: usize) -> Value {

@@ -7,9 +7,9 @@
 //! Relies on the rows and environment offsets of [`crate::codegen`]. It does not follow addresses
 //! around loops.
 
-use super::op::Rows;
+use super::op::RowArea;
 use crate::codegen::env;
-use crate::layout::{PITCH, ROW_PACKET, ROW_SCRATCH};
+use crate::layout::{ROW_PACKET, ROW_SCRATCH, ROW_STRIDE};
 use cranelift_codegen::ir::{Block, Function, InstructionData, Opcode, Type, Value, ValueDef, types};
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -70,7 +70,7 @@ pub(super) enum Region {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemoryOperand {
     /// A row at a byte offset.
-    Row(Rows, i32),
+    Row(RowArea, i32),
     /// A byte offset in the environment.
     Environment(i32),
     /// The mask of a tally, at a byte offset in the tally area.
@@ -159,8 +159,8 @@ impl<'a> AddressAnalysis<'a> {
             .filter(|o| *o >= 0)?;
         match self.parameter(base) {
             Some(Parameter::Environment) => Some(MemoryOperand::Environment(offset)),
-            Some(Parameter::Column) => Some(MemoryOperand::Row(Rows::Context, offset)),
-            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(Rows::TallyIndexes, offset)),
+            Some(Parameter::Column) => Some(MemoryOperand::Row(RowArea::Context, offset)),
+            Some(Parameter::TallyColumn) => Some(MemoryOperand::Row(RowArea::TallyIndexes, offset)),
             Some(Parameter::TallyMasks) => Some(MemoryOperand::TallyMask(offset)),
             Some(Parameter::Slot | Parameter::Bit) => None,
             None => Some(MemoryOperand::PerPacket(self.region(base)?, base, offset)),
@@ -224,12 +224,12 @@ impl<'a> AddressAnalysis<'a> {
 
     /// The region of an address that is loaded from memory.
     fn region_of_loaded(&mut self, address: Value, offset: i32) -> Option<Region> {
-        let row_offset = |row: usize| (row * PITCH * 8) as i32;
+        let row_offset = |row: usize| (row * ROW_STRIDE * 8) as i32;
         match self.memory_operand(address, offset)? {
-            MemoryOperand::Row(Rows::Context, offset_in_region) if offset_in_region == row_offset(ROW_PACKET) => {
+            MemoryOperand::Row(RowArea::Context, offset_in_region) if offset_in_region == row_offset(ROW_PACKET) => {
                 Some(Region::Packet)
             }
-            MemoryOperand::Row(Rows::Context, offset_in_region) if offset_in_region == row_offset(ROW_SCRATCH) => {
+            MemoryOperand::Row(RowArea::Context, offset_in_region) if offset_in_region == row_offset(ROW_SCRATCH) => {
                 Some(Region::Scratch)
             }
             MemoryOperand::Environment(env::ZEROS) => Some(Region::PacketOrZeros),

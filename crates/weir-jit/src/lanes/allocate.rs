@@ -7,7 +7,7 @@
 //! It splits no intervals and inserts no operations: [`super::emit`] loads and stores spilled
 //! values at each access.
 
-use super::op::{Code, MaskReg, Op, Rows};
+use super::op::{Code, MaskReg, Op, RowArea};
 use std::collections::BTreeMap;
 
 /// The home of a vector or mask.
@@ -20,7 +20,7 @@ pub(super) enum Home {
     /// A stack slot, by number.
     Stack(usize),
     /// The row that it was loaded from, at a byte offset.
-    Row(Rows, i32),
+    Row(RowArea, i32),
 }
 
 /// The homes of all vectors and masks, by number.
@@ -88,20 +88,20 @@ pub(super) fn allocate(code: &Code, vectors: std::ops::Range<u8>, masks: std::op
 /// Makes a row the home of spilled vectors that were loaded from it, if it is not written while
 /// they are live. Each read then uses the row, and their stack slots stay unused.
 fn rematerialise_from_rows(code: &Code, ranges: &[Option<LiveRange>], homes: &mut [Home]) {
-    let mut row_stores: BTreeMap<(Rows, i32), Vec<usize>> = BTreeMap::new();
+    let mut row_stores: BTreeMap<(RowArea, i32), Vec<usize>> = BTreeMap::new();
     for (i, op) in code.ops.iter().enumerate() {
-        if let Op::StoreRow { rows, offset, .. } = op {
-            row_stores.entry((*rows, *offset)).or_default().push(i);
+        if let Op::StoreRow { area, offset, .. } = op {
+            row_stores.entry((*area, *offset)).or_default().push(i);
         }
     }
     for op in &code.ops {
-        if let Op::LoadRow { dst, rows, offset } = op
+        if let Op::LoadRow { dst, area, offset } = op
             && let Some(LiveRange { first, last, .. }) = ranges[dst.0 as usize]
             && let home @ Home::Stack(_) = &mut homes[dst.0 as usize]
         {
-            let stores = row_stores.get(&(*rows, *offset));
+            let stores = row_stores.get(&(*area, *offset));
             if !stores.is_some_and(|stores_of_row| stores_of_row.iter().any(|i| (first..last).contains(i))) {
-                *home = Home::Row(*rows, *offset);
+                *home = Home::Row(*area, *offset);
             }
         }
     }

@@ -78,21 +78,23 @@ pub(super) fn union(a: &Bytes, b: &Bytes) -> Option<Bytes> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recipe {
     Zero,
-    /// None: the word is this vector.
+    /// No operation: the word is this vector.
     Vector(VectorReg),
     And(VectorReg, u64),
     /// Shifts by a number of bits.
     ShiftLeft(VectorReg, u8),
     ShiftRight(VectorReg, u8),
     Shuffle(VectorReg, Shuffle),
-    /// The low and the high word of a 128-bit number, shifted right by this number of bits. The
-    /// word then consists of these bytes of the shifted number's low word, [`FUNNEL_SHIFT`].
+    /// A funnel shift, then a choice of bytes. The vectors are the low and the high word of a
+    /// 128-bit number, which is shifted right by a number of bits. The last field says which bytes
+    /// of the low word of the result the word consists of: there [`FUNNEL_SHIFT`] stands for it.
     FunnelShiftRight(VectorReg, VectorReg, u8, Bytes),
     /// The union of these words, each to be materialised.
     Or(Vec<Bytes>),
 }
 
-/// Stands for the result of the shift in the bytes of [`Recipe::FunnelShiftRight`].
+/// Stands for the result of the shift, which has no register yet, in the bytes of
+/// [`Recipe::FunnelShiftRight`].
 pub(super) const FUNNEL_SHIFT: VectorReg = VectorReg(u32::MAX);
 
 /// The cheapest way to materialise a word.

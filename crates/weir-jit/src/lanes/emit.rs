@@ -8,7 +8,7 @@
 mod packets;
 
 use super::allocate::{Home, Homes, allocate};
-use super::op::{Alu, Code, MaskAlu, MaskReg, Op, Relation, Rows, ShiftOp, Shuffle, Source, Test, Unary, VectorReg};
+use super::op::{Alu, Code, MaskAlu, MaskReg, Op, Relation, RowArea, ShiftOp, Shuffle, Source, Test, Unary, VectorReg};
 use super::x64::{
     Assembler, Condition, Gpr, KReg, Label, MaskOp, Masking, Mem, Operand, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP,
     VMOVDQU64, VMOVDQU64_STORE, VPADDQ, VPANDNQ, VPANDQ, VPBLENDMQ, VPCMPQ, VPCMPUQ, VPLZCNTQ, VPMAXUQ, VPMINUQ,
@@ -138,7 +138,7 @@ enum PartialGroup {
 }
 
 /// A store of a vector to a row at a byte offset.
-type RowStore = (Rows, i32, VectorReg);
+type RowStore = (RowArea, i32, VectorReg);
 
 /// The function's bytes, to be placed at a multiple of 64.
 pub(super) fn emit(code: &Code) -> Vec<u8> {
@@ -270,8 +270,8 @@ impl Emitter {
         let mut row_stores = Vec::new();
         for op in &code.ops {
             remaining_cost -= cost(op);
-            if let Op::StoreRow { rows, offset, from } = *op {
-                row_stores.push((rows, offset, from));
+            if let Op::StoreRow { area, offset, from } = *op {
+                row_stores.push((area, offset, from));
                 continue;
             }
             self.store_rows(std::mem::take(&mut row_stores));
@@ -336,9 +336,9 @@ impl Emitter {
                 self.asm.unary(VMOVDQU64, scratch, Operand::Memory(from));
                 scratch
             }
-            Home::Row(rows, offset) => {
+            Home::Row(area, offset) => {
                 self.asm
-                    .unary(VMOVDQU64, scratch, Operand::Memory(Self::row(rows, offset)));
+                    .unary(VMOVDQU64, scratch, Operand::Memory(Self::row(area, offset)));
                 scratch
             }
             Home::Unused => scratch,
@@ -352,7 +352,7 @@ impl Emitter {
             Source::Vector(v) => match self.home(v) {
                 Home::Register(r) => Operand::Register(Zmm(r)),
                 Home::Stack(slot) => Operand::Memory(self.vector_stack_slot(slot)),
-                Home::Row(rows, offset) => Operand::Memory(Self::row(rows, offset)),
+                Home::Row(area, offset) => Operand::Memory(Self::row(area, offset)),
                 Home::Unused => Operand::Register(SCRATCH_VECTORS[0]),
             },
         }
@@ -422,10 +422,10 @@ impl Emitter {
     }
 
     /// The current group's words of a row.
-    fn row(rows: Rows, offset: i32) -> Mem {
-        match rows {
-            Rows::Context => Mem::At(CONTEXT, offset),
-            Rows::TallyIndexes => Mem::At(TALLY_INDEX_ROWS, offset),
+    fn row(area: RowArea, offset: i32) -> Mem {
+        match area {
+            RowArea::Context => Mem::At(CONTEXT, offset),
+            RowArea::TallyIndexes => Mem::At(TALLY_INDEX_ROWS, offset),
         }
     }
 
@@ -512,10 +512,10 @@ impl Emitter {
                 self.store_mask_if_spilled(dst, target);
             }
             Op::LoadRow { dst, .. } if matches!(self.home(dst), Home::Row(..)) => {}
-            Op::LoadRow { dst, rows, offset } => {
+            Op::LoadRow { dst, area, offset } => {
                 let target = self.result_register(dst);
                 self.asm
-                    .unary(VMOVDQU64, target, Operand::Memory(Self::row(rows, offset)));
+                    .unary(VMOVDQU64, target, Operand::Memory(Self::row(area, offset)));
                 self.store_if_spilled(dst, target);
             }
             Op::LoadEnvironment { dst, offset } => {
@@ -602,9 +602,9 @@ impl Emitter {
     }
 
     /// Stores a vector to a row.
-    fn store_row(&mut self, (rows, offset, from): RowStore, masking: Masking) {
+    fn store_row(&mut self, (area, offset, from): RowStore, masking: Masking) {
         let from = self.register(from, SCRATCH_VECTORS[0]);
-        let to = Operand::Memory(Self::row(rows, offset));
+        let to = Operand::Memory(Self::row(area, offset));
         self.asm.unary_masked(VMOVDQU64_STORE, from, to, masking);
     }
 

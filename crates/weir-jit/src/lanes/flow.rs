@@ -68,9 +68,11 @@ impl Flow {
         })
     }
 
-    /// Whether a group may well have no packets for a block. Estimated: after a branch, the block
-    /// is not hot, or another successor is hot, too. Of merge blocks: no earlier block is executed
-    /// for the same packets.
+    /// Whether a group may well have no packets for a block. An estimate:
+    ///
+    /// - A block after a branch is often empty if it is not hot, or if another successor of the
+    ///   branch is hot, too.
+    /// - A merge block is often empty if no earlier block is control-equivalent to it.
     pub fn is_often_empty(&self, block: usize) -> bool {
         match self.predecessors[block].as_slice() {
             &[from] => {
@@ -384,7 +386,7 @@ mod tests {
         assert_eq!(flow.control_equivalent[at(2)], None);
         assert_eq!(flow.control_equivalent[at(3)], None);
         assert!(flow.dominates(at(2), at(5)) && !flow.dominates(at(3), at(5)));
-        // Block 1 does not follow block 2's subtree.
+        // Block 1 is not in block 2's subtree of the dominator tree, but follows its end.
         assert_eq!(flow.subtree_end[at(2)], at(1));
         assert_eq!(flow.subtree_end[0], 6.min(flow.order.len()));
     }

@@ -15,11 +15,11 @@ use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::bytes::{self, Byte, Bytes, FUNNEL_SHIFT, Recipe};
 use super::flow::{Flow, block_successors};
 use super::memory::{MemoryState, PendingStore};
-use super::op::{AddressSource, Alu, Code, MaskAlu, MaskReg, Op, Rows, ShiftOp, Source, Test, VectorReg};
+use super::op::{AddressSource, Alu, Code, MaskAlu, MaskReg, Op, RowArea, ShiftOp, Source, Test, VectorReg};
 use super::sink::{self, SunkLoad};
 use super::{SlotPrefetch, supported};
 use crate::codegen::env;
-use crate::layout::{PITCH, ROW_PACKET};
+use crate::layout::{ROW_PACKET, ROW_STRIDE};
 use crate::run::TAILROOM;
 use cranelift_codegen::ir::{Block, Function, InstructionData, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -138,7 +138,7 @@ pub(super) fn lower(
         pending_row_stores: Vec::new(),
         prefetches: prefetches
             .iter()
-            .map(|(row, prefetch)| ((row * PITCH * 8) as i32, *prefetch))
+            .map(|(row, prefetch)| ((row * ROW_STRIDE * 8) as i32, *prefetch))
             .collect(),
         written_rows: BTreeSet::new(),
         block_masks: HashMap::new(),
@@ -269,7 +269,7 @@ impl Lower<'_> {
     fn prefetch_for(&self, store: &Op) -> Option<Op> {
         match store {
             Op::StoreRow {
-                rows: Rows::Context,
+                area: RowArea::Context,
                 offset,
                 from,
             } => {
@@ -559,22 +559,22 @@ impl Lower<'_> {
     // ------------------------------------------------------------------------- memory
 
     /// The row's words, in a register already or loaded now.
-    pub fn load_row(&mut self, rows: Rows, offset: i32) -> VectorReg {
-        if let Some(in_register) = self.memory.rows.get(&(rows, offset)) {
+    pub fn load_row(&mut self, area: RowArea, offset: i32) -> VectorReg {
+        if let Some(in_register) = self.memory.rows.get(&(area, offset)) {
             return *in_register;
         }
         let dst = self.code.new_vector();
-        self.push_op(Op::LoadRow { dst, rows, offset });
-        self.memory.rows.insert((rows, offset), dst);
+        self.push_op(Op::LoadRow { dst, area, offset });
+        self.memory.rows.insert((area, offset), dst);
         dst
     }
 
     /// Records the store of a row, which is emitted at the end of the block.
-    pub fn store_row(&mut self, rows: Rows, offset: i32, from: VectorReg) {
+    pub fn store_row(&mut self, area: RowArea, offset: i32, from: VectorReg) {
         self.pending_row_stores
-            .retain(|op| !matches!(op, Op::StoreRow { rows: r, offset: o, .. } if (*r, *o) == (rows, offset)));
-        self.pending_row_stores.push(Op::StoreRow { rows, offset, from });
-        self.memory.rows.insert((rows, offset), from);
+            .retain(|op| !matches!(op, Op::StoreRow { area: r, offset: o, .. } if (*r, *o) == (area, offset)));
+        self.pending_row_stores.push(Op::StoreRow { area, offset, from });
+        self.memory.rows.insert((area, offset), from);
         self.written_rows.insert(offset);
     }
 
@@ -675,7 +675,7 @@ impl Lower<'_> {
             .is_some_and(|inst| match self.func.dfg.insts[inst] {
                 InstructionData::Load { arg, offset, .. } => {
                     self.address_analysis.parameter(arg) == Some(Parameter::Column)
-                        && i32::from(offset) == (ROW_PACKET * PITCH * 8) as i32
+                        && i32::from(offset) == (ROW_PACKET * ROW_STRIDE * 8) as i32
                 }
                 _ => false,
             });
@@ -711,7 +711,7 @@ impl Lower<'_> {
             (
                 _,
                 Some(&Op::LoadRow {
-                    rows: Rows::Context,
+                    area: RowArea::Context,
                     offset,
                     ..
                 }),

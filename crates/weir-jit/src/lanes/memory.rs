@@ -9,7 +9,7 @@
 
 use super::address::Region;
 use super::bytes::{Byte, Bytes};
-use super::op::{Rows, VectorReg};
+use super::op::{RowArea, VectorReg};
 use std::collections::BTreeMap;
 
 /// The known contents of eight bytes of memory.
@@ -52,7 +52,7 @@ pub(super) struct MemoryState {
     pub tracked_bases: Vec<TrackedBase>,
     /// Rows whose words are in a vector. A load soon after a masked store of the same row would
     /// stall, as that store is not forwarded.
-    pub rows: BTreeMap<(Rows, i32), VectorReg>,
+    pub rows: BTreeMap<(RowArea, i32), VectorReg>,
 }
 
 /// A store to be emitted.

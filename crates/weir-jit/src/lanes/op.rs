@@ -118,9 +118,9 @@ pub(super) enum MaskAlu {
     Xor,
 }
 
-/// The memory in which a row of words lies, one word per slot of the vector.
+/// The memory area in which a row lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rows {
+pub(super) enum RowArea {
     /// The context matrix.
     Context,
     /// The index rows of the tally area: where each packet is counted. The masks lie before them.
@@ -232,12 +232,12 @@ pub(super) enum Op {
     /// Loads a row.
     LoadRow {
         dst: VectorReg,
-        rows: Rows,
+        area: RowArea,
         offset: i32,
     },
     /// Stores a row, for the block's packets.
     StoreRow {
-        rows: Rows,
+        area: RowArea,
         offset: i32,
         from: VectorReg,
     },
@@ -554,8 +554,8 @@ impl fmt::Display for Op {
             Op::Test { test, dst, a, b } => write!(f, "{dst} = {test:?} {a}, {b}"),
             Op::MaskAlu { op, dst, a, b } => write!(f, "{dst} = {op:?} {a}, {b}"),
             Op::MaskNot { dst, a } => write!(f, "{dst} = Not {a}"),
-            Op::LoadRow { dst, rows, offset } => write!(f, "{dst} = {rows:?}[{offset}]"),
-            Op::StoreRow { rows, offset, from } => write!(f, "{rows:?}[{offset}] = {from}"),
+            Op::LoadRow { dst, area, offset } => write!(f, "{dst} = {area:?}[{offset}]"),
+            Op::StoreRow { area, offset, from } => write!(f, "{area:?}[{offset}] = {from}"),
             Op::LoadEnvironment { dst, offset } => write!(f, "{dst} = Environment[{offset}]"),
             Op::LoadUniform {
                 dst,

@@ -9,7 +9,7 @@
 use super::address::{AddressAnalysis, MemoryOperand, Parameter, Region};
 use super::flow::block_successors;
 use super::lower::blocks_reaching;
-use super::op::Rows;
+use super::op::RowArea;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
 use std::collections::BTreeSet;
 
@@ -71,9 +71,9 @@ fn must_not_rerun(func: &Function, addresses: &mut AddressAnalysis<'_>, block: B
         .collect();
     stores.into_iter().any(|(inst, operand)| match operand {
         MemoryOperand::TallyMask(_)
-        | MemoryOperand::Row(Rows::TallyIndexes, _)
+        | MemoryOperand::Row(RowArea::TallyIndexes, _)
         | MemoryOperand::PerPacket(Region::Scratch, ..) => false,
-        MemoryOperand::Row(Rows::Context, offset) => may_be_read_before(func, addresses, (block, inst), offset),
+        MemoryOperand::Row(RowArea::Context, offset) => may_be_read_before(func, addresses, (block, inst), offset),
         MemoryOperand::PerPacket(..) | MemoryOperand::Environment(_) => true,
     })
 }
@@ -98,7 +98,7 @@ fn may_be_read_before(
             arg,
             offset: load_offset,
             ..
-        } => addresses.memory_operand(arg, load_offset.into()) == Some(MemoryOperand::Row(Rows::Context, offset)),
+        } => addresses.memory_operand(arg, load_offset.into()) == Some(MemoryOperand::Row(RowArea::Context, offset)),
         _ => false,
     };
     if func
@@ -121,7 +121,8 @@ fn is_supported(func: &Function, addresses: &mut AddressAnalysis<'_>, inst: Inst
     let results = func.dfg.inst_results(inst);
     let fit_in_lanes = results.iter().all(|v| fits_in_lane(func.dfg.value_type(*v)));
     let is_tally = is_tally(func, addresses, inst);
-    // There are no vectors of these. A tally adds the block's packets instead of a bit.
+    // No vector register holds the slot numbers, or the slots' bits, as values. Tallies alone use
+    // the bit: they add the mask of the block's packets in its place.
     let is_unavailable = |v: &Value| matches!(addresses.parameter(*v), Some(Parameter::Slot | Parameter::Bit));
     if !is_tally && func.dfg.inst_values(inst).any(|v| is_unavailable(&v)) {
         return false;

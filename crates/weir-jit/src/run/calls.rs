@@ -7,7 +7,7 @@
 //! the call.
 
 use super::Env;
-use crate::layout::{PITCH, ROW_LENGTH, ROW_PACKET};
+use crate::layout::{ROW_LENGTH, ROW_PACKET, ROW_STRIDE};
 use crate::sites::{CallSite, Scalar};
 use weir_ir::{Bits, Operand, ValueSetId};
 
@@ -23,8 +23,8 @@ pub(crate) type LaneFunction = unsafe extern "C" fn(*mut Env, u64, *mut u64) -> 
 /// # Safety
 /// `first` is a row's word of a slot, and `count` rows begin there.
 unsafe fn read_column(first: *const u64, count: usize) -> Vec<u64> {
-    // SAFETY: the caller guarantees that many rows, each `PITCH` words after the one before.
-    (0..count).map(|i| unsafe { *first.add(i * PITCH) }).collect()
+    // SAFETY: the caller guarantees that many rows, each `ROW_STRIDE` words after the one before.
+    (0..count).map(|i| unsafe { *first.add(i * ROW_STRIDE) }).collect()
 }
 
 /// Calls an extern of the host, with arguments from the argument area. Returns 1 for a drop.
@@ -39,8 +39,8 @@ pub(crate) unsafe extern "C" fn call(env: *mut Env, site: u64, slot: u64) -> u64
         let site = &compiled.sites.calls[site_index];
         let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
         let mut arguments = site.read(area);
-        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
-        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let packet = *env.context.add(ROW_PACKET * ROW_STRIDE + slot as usize) as *const u8;
+        let length = *env.context.add(ROW_LENGTH * ROW_STRIDE + slot as usize) as usize;
         let packet = std::slice::from_raw_parts(packet, length);
         let continues = (*(*env.host).0).call(site_index, slot as usize, packet, &mut arguments);
         site.write(&arguments, area);
@@ -71,8 +71,8 @@ unsafe fn show_packet(env: &Env, site: u64, slot: u64) {
     // SAFETY: the caller's promises. The slot's packet is as long as its row says, and the host has
     // a shared reference to it while no code runs and nothing else refers to its bytes.
     unsafe {
-        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *const u8;
-        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let packet = *env.context.add(ROW_PACKET * ROW_STRIDE + slot as usize) as *const u8;
+        let length = *env.context.add(ROW_LENGTH * ROW_STRIDE + slot as usize) as usize;
         let consumed = (*env.arguments as usize / 8).min(length);
         let packet = std::slice::from_raw_parts(packet, length);
         (*(*env.host).0).before_extern(site as usize, slot as usize, packet, consumed);
@@ -91,8 +91,8 @@ unsafe fn extern_call<'a>(env: &Env, site: u64, slot: u64) -> (&'a mut [u64], &'
     unsafe {
         let compiled = &*env.compiled;
         let area = std::slice::from_raw_parts_mut(env.arguments, compiled.sites.argument_words + 8);
-        let packet = *env.context.add(ROW_PACKET * PITCH + slot as usize) as *mut u8;
-        let length = *env.context.add(ROW_LENGTH * PITCH + slot as usize) as usize;
+        let packet = *env.context.add(ROW_PACKET * ROW_STRIDE + slot as usize) as *mut u8;
+        let length = *env.context.add(ROW_LENGTH * ROW_STRIDE + slot as usize) as usize;
         let consumed = (area[0] as usize / 8).min(length);
         let payload = std::slice::from_raw_parts_mut(packet.add(consumed), length - consumed);
         let site = &compiled.sites.calls[site as usize];
@@ -204,7 +204,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
                         let scalar = Scalar::from(compiled.vars[v.index()]);
                         match compiled.layout.rows[v.index()] {
                             Some(row) if !compiled.vars[v.index()].is_narrow() => {
-                                scalar.read(&read_column(first.add(row * PITCH), scalar.words()))
+                                scalar.read(&read_column(first.add(row * ROW_STRIDE), scalar.words()))
                             }
                             _ => Bits::from_words(scalar.width, &[*env.arguments.add(index)]),
                         }
@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C" fn wide(env: *mut Env, op: u64, first: *mut u64) ->
                 scalar.write(&mut words, &result);
                 if let Some(row) = compiled.layout.rows[v.index()] {
                     for (i, word) in words.into_iter().enumerate() {
-                        *first.add((row + i) * PITCH) = word;
+                        *first.add((row + i) * ROW_STRIDE) = word;
                     }
                 }
                 0

@@ -1,7 +1,7 @@
 //! The host of a pipeline: the callbacks of compiled code.
 
 use super::suspended::Suspended;
-use crate::layout::{PITCH, VECTOR};
+use crate::layout::{ROW_STRIDE, VECTOR};
 use crate::sites::CallArguments;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -92,7 +92,7 @@ pub struct LookedUp<'a> {
     pub active: u64,
     /// Slots that hit.
     pub hits: u64,
-    /// The keys: word `w` of slot `i` is at `w * PITCH + i`. Selector keys follow the table's own,
+    /// The keys: word `w` of slot `i` is at `w * ROW_STRIDE + i`. Selector keys follow the table's own,
     /// each in whole words. Empty for lookups that code did inline, in tables of
     /// [`Options::reorderable`](crate::Options::reorderable).
     pub keys: &'a [u64],
@@ -125,7 +125,7 @@ impl LookedUp<'_> {
         );
         let words = self.layout.pack_hit(head::handle(self.results[slot]), action, data);
         for (row, word) in words.into_iter().enumerate() {
-            self.results[row * PITCH + slot] = word;
+            self.results[row * ROW_STRIDE + slot] = word;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::calls::{LaneFunction, SegmentFunction};
 use super::suspended::ContextRows;
 use crate::analysis::Analysis;
 use crate::lanes::SlotPrefetches;
-use crate::layout::{How, Layout, PITCH, PointKind, VECTOR};
+use crate::layout::{How, Layout, PointKind, ROW_STRIDE, VECTOR};
 use std::ops::Range;
 use weir_ir::TableId;
 use weir_table::fast::{KeyLayout, ResultLayout, SlotAddressing};
@@ -92,11 +92,11 @@ impl Schedule {
         let (resuming, exits) = layout.points.split_at(layout.points.len() - layout.exit_points.len());
         assert!(resuming.iter().all(|p| p.resume.is_some()) && exits.iter().all(|p| p.resume.is_none()));
         let planned = |table: TableId, key_row, result_row, executed| {
-            let first = result_row * PITCH;
+            let first = result_row * ROW_STRIDE;
             PlannedLookup {
                 table,
-                keys: key_row * PITCH,
-                results: first..first + tables[table.index()].1.words * PITCH,
+                keys: key_row * ROW_STRIDE,
+                results: first..first + tables[table.index()].1.words * ROW_STRIDE,
                 executed,
                 slot_table: slot_prefetches.by_row.get(&key_row).map(|prefetch| prefetch.table),
             }
@@ -150,7 +150,7 @@ impl Schedule {
         );
         for site in &layout.inline_lookups {
             if let How::Array { outcome_row, .. } = site.how {
-                let first = outcome_row * PITCH;
+                let first = outcome_row * ROW_STRIDE;
                 schedule.arrays.push((site.table, first..first + VECTOR));
             }
         }

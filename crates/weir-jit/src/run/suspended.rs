@@ -8,7 +8,7 @@ use super::matrix::ContextMatrix;
 use super::{Host, LoadedVector};
 use crate::analysis::Analysis;
 use crate::compile::Compiled;
-use crate::layout::{Layout, PITCH, PointKind, ROW_LENGTH, ROW_PACKET, VECTOR};
+use crate::layout::{Layout, PointKind, ROW_LENGTH, ROW_PACKET, ROW_STRIDE, VECTOR};
 use std::sync::{Arc, Weak};
 use weir_ir::passes::VarSet;
 use weir_table::fast::{FastTable, Guard};
@@ -134,7 +134,7 @@ impl Suspended<'_> {
             slot < VECTOR && self.slots >> slot & 1 == 1,
             "the slot waits at the point"
         );
-        let [packet, length] = [ROW_PACKET, ROW_LENGTH].map(|row| self.context[row * PITCH + slot]);
+        let [packet, length] = [ROW_PACKET, ROW_LENGTH].map(|row| self.context[row * ROW_STRIDE + slot]);
         // SAFETY: the packets of these slots are in the vector, so that the rows are as `load`
         // wrote them: address and length of a frame, which the run borrows mutably. No code runs.
         unsafe { std::slice::from_raw_parts(packet as *const u8, length as usize) }
@@ -147,7 +147,7 @@ impl Suspended<'_> {
     pub fn save(&self, slot: usize, to: &mut SavedContext) {
         assert!(slot < VECTOR, "a vector has {VECTOR} slots");
         let rows = &self.compiled.schedule.contexts[self.point];
-        let word = |row: usize| self.context[row * PITCH + slot];
+        let word = |row: usize| self.context[row * ROW_STRIDE + slot];
         let packet = word(ROW_PACKET);
         // Weak references are counted by atomic operations, so it is replaced only if it must be.
         if !to.is_of(self.compiled) {
@@ -195,10 +195,10 @@ impl LoadedVector<'_, '_> {
             assert!(length >= Some(saved.min_length), "what was extracted is still there");
             let rows = &compiled.schedule.contexts[saved.point];
             let context = &mut self.machine.memory.context;
-            let packet = context[ROW_PACKET * PITCH + slot];
+            let packet = context[ROW_PACKET * ROW_STRIDE + slot];
             let words = rows.rows.iter().zip(&rows.addresses).zip(&saved.words);
             for ((row, is_address), word) in words {
-                context[row * PITCH + slot] = match is_address {
+                context[row * ROW_STRIDE + slot] = match is_address {
                     true => word.wrapping_add(packet),
                     false => *word,
                 };

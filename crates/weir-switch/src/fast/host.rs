@@ -10,7 +10,7 @@ use weir_arch::{BoundCall, Defaults, Env, Fused, FusedArguments, FusedPacket, Lo
 use weir_extern_api::Outcome;
 use weir_interp::NoTrace;
 use weir_ir::{Bits, MatchKind, ValueSetId};
-use weir_jit::{CallArguments, Host, Indexes, LookedUp, PITCH, Suspended, VECTOR};
+use weir_jit::{CallArguments, Host, Indexes, LookedUp, ROW_STRIDE, Suspended, VECTOR};
 use weir_table::fast::head;
 
 /// The architecture's state of the packets of a vector. Most packets need none, so a slot is
@@ -122,7 +122,7 @@ impl<'a> SwitchHost<'a> {
                 }
                 let rows = row..row + Bits::words_of(key.width);
                 row = rows.end;
-                let words: SmallVec<[u64; 4]> = rows.map(|row| lookup.keys[row * PITCH + slot]).collect();
+                let words: SmallVec<[u64; 4]> = rows.map(|row| lookup.keys[row * ROW_STRIDE + slot]).collect();
                 Bits::from_words(key.width, &words)
             })
             .collect()

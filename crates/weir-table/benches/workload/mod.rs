@@ -9,7 +9,7 @@ use weir_table::{ActionSpec, EntryAction, KeySpec, NewEntry, Table, TableSpec};
 
 pub const SLOTS: usize = 64;
 /// Row stride of a vector, in words; not a power of two.
-pub const PITCH: usize = 72;
+pub const ROW_STRIDE: usize = 72;
 
 pub struct Random(pub u64);
 
@@ -32,7 +32,7 @@ pub struct Workload {
     pub reader: Reader,
     pub entries: usize,
     pub load: Duration,
-    /// Key words of vectors of 64, each `PITCH` apart.
+    /// Key words of vectors of 64, each `ROW_STRIDE` apart.
     pub vectors: Vec<Vec<u64>>,
     pub results: Vec<u64>,
     /// The first words of keys, for the baseline.
@@ -88,19 +88,19 @@ fn workload_of(
     let mut vectors = Vec::new();
     let mut firsts = Vec::new();
     for _ in 0..flows / SLOTS {
-        let mut vector = vec![0; words * PITCH];
+        let mut vector = vec![0; words * ROW_STRIDE];
         for slot in 0..SLOTS {
             let packed = fast.key_layout().pack(&key());
             firsts.push(packed[0]);
             for (w, word) in packed.into_iter().enumerate() {
-                vector[w * PITCH + slot] = word;
+                vector[w * ROW_STRIDE + slot] = word;
             }
         }
         vectors.push(vector);
     }
     Workload {
         name,
-        results: vec![0; fast.result_layout().words * PITCH],
+        results: vec![0; fast.result_layout().words * ROW_STRIDE],
         entries: fast.len(),
         fast,
         reader,
@@ -118,7 +118,7 @@ impl Workload {
             hits += self
                 .fast
                 .view(&self.reader.enter())
-                .lookup(u64::MAX, keys, &mut self.results, PITCH, 0)
+                .lookup(u64::MAX, keys, &mut self.results, ROW_STRIDE, 0)
                 .count_ones();
             self.reader.quiescent();
         }

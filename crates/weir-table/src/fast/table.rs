@@ -333,17 +333,17 @@ impl FastTable {
     // ------------------------------------------------------------------------------------ readers
 
     /// Looks up to 64 keys up. Bit `i` of `active` says that slot `i` has a key. Word `w` of the
-    /// key of slot `i` is `keys[w * pitch + i]`; word `r` of its result is written to `results[r *
-    /// pitch + i]`. Every active slot receives all words of its result that the chosen action has.
+    /// key of slot `i` is `keys[w * row_stride + i]`; word `r` of its result is written to `results[r *
+    /// row_stride + i]`. Every active slot receives all words of its result that the chosen action has.
     /// Its other words are unspecified, and results of inactive slots stay as they are. Returns the
     /// mask of hits. With the spec's `idle_timeout`, entries that are hit get `now_ns` as the time
     /// of their last hit.
     ///
     /// # Panics
-    /// `pitch` or an array is too small for the active slots.
-    pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
+    /// `row_stride` or an array is too small for the active slots.
+    pub fn lookup(&self, active: u64, keys: &[u64], results: &mut [u64], row_stride: usize, now_ns: u64) -> u64 {
         self.view(&self.header.epochs.enter())
-            .lookup(active, keys, results, pitch, now_ns)
+            .lookup(active, keys, results, row_stride, now_ns)
     }
 
     /// The table's current state, for any number of lookups while the guard lives. The guard comes
@@ -603,8 +603,8 @@ impl<'a> TableView<'a> {
     /// # Panics
     /// As there.
     #[inline]
-    pub fn lookup(self, active: u64, keys: &[u64], results: &mut [u64], pitch: usize, now_ns: u64) -> u64 {
-        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+    pub fn lookup(self, active: u64, keys: &[u64], results: &mut [u64], row_stride: usize, now_ns: u64) -> u64 {
+        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, row_stride, self.default, now_ns);
         vector.is_prefetched = self.is_prefetched;
         self.structure.lookup(&mut vector)
     }
@@ -620,11 +620,11 @@ impl<'a> TableView<'a> {
         active: u64,
         keys: &[u64],
         results: &mut [u64],
-        pitch: usize,
+        row_stride: usize,
         now_ns: u64,
         queue: &mut PrefetchQueue,
     ) -> u64 {
-        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        let mut vector = VectorLookup::new(self.dimensions, active, keys, results, row_stride, self.default, now_ns);
         vector.is_prefetched = self.is_prefetched;
         vector.queue = (!queue.is_empty()).then_some(&*queue);
         let hits = self.structure.lookup(&mut vector);
@@ -640,9 +640,9 @@ impl<'a> TableView<'a> {
     /// # Panics
     /// As [`FastTable::lookup`].
     #[inline]
-    pub fn begin(self, active: u64, keys: &[u64], pitch: usize, pending: &mut PendingLookup<'a>) {
+    pub fn begin(self, active: u64, keys: &[u64], row_stride: usize, pending: &mut PendingLookup<'a>) {
         if !pending.is_pending() {
-            let vector = VectorLookup::keys_only(self.dimensions, active, keys, pitch, self.default);
+            let vector = VectorLookup::keys_only(self.dimensions, active, keys, row_stride, self.default);
             self.structure.begin(&vector, pending);
         }
     }
@@ -661,14 +661,14 @@ impl<'a> TableView<'a> {
         active: u64,
         keys: &[u64],
         results: &mut [u64],
-        pitch: usize,
+        row_stride: usize,
         now_ns: u64,
         pending: &mut PendingLookup<'a>,
     ) -> Option<u64> {
         if !pending.is_pending() {
             return None;
         }
-        let vector = VectorLookup::new(self.dimensions, active, keys, results, pitch, self.default, now_ns);
+        let vector = VectorLookup::new(self.dimensions, active, keys, results, row_stride, self.default, now_ns);
         self.structure.finish(&vector, pending)
     }
 
@@ -680,8 +680,8 @@ impl<'a> TableView<'a> {
     /// # Panics
     /// As [`FastTable::lookup`].
     #[inline]
-    pub fn prefetch(self, active: u64, keys: &[u64], pitch: usize, queue: &mut PrefetchQueue) {
-        let slots = self.dimensions.slots_with_keys(active, keys, pitch);
+    pub fn prefetch(self, active: u64, keys: &[u64], row_stride: usize, queue: &mut PrefetchQueue) {
+        let slots = self.dimensions.slots_with_keys(active, keys, row_stride);
         self.structure.prefetch(active, &keys[..slots], queue);
     }
 

@@ -92,7 +92,7 @@ impl PrefetchQueue {
 pub(super) struct VectorLookup<'a> {
     keys: *const u64,
     results: *mut u64,
-    pitch: usize,
+    row_stride: usize,
     /// Slots with keys.
     pub(super) active: u64,
     key_words: usize,
@@ -127,20 +127,20 @@ pub(super) struct Dimensions {
 impl Dimensions {
     /// Number of slots up to the last active one, for which there must be keys.
     #[inline(always)]
-    pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], pitch: usize) -> usize {
+    pub(super) fn slots_with_keys(self, active: u64, keys: &[u64], row_stride: usize) -> usize {
         let slots = VECTOR_SLOTS - active.leading_zeros() as usize;
-        assert!(slots <= pitch || self.key_words <= 1);
-        assert!(slots == 0 || has_rows(keys.len(), self.key_words, pitch, slots));
+        assert!(slots <= row_stride || self.key_words <= 1);
+        assert!(slots == 0 || has_rows(keys.len(), self.key_words, row_stride, slots));
         slots
     }
 }
 
 /// Whether an array of this length holds `rows` rows, at least one, where the last row reaches to
-/// the last slot. A length that would wrap around, as with a huge pitch, is refused: no array has
+/// the last slot. A length that would wrap around, as with a huge row_stride, is refused: no array has
 /// it.
 #[inline(always)]
-fn has_rows(length: usize, rows: usize, pitch: usize, slots: usize) -> bool {
-    let before = (rows - 1).checked_mul(pitch);
+fn has_rows(length: usize, rows: usize, row_stride: usize, slots: usize) -> bool {
+    let before = (rows - 1).checked_mul(row_stride);
     before
         .and_then(|before| before.checked_add(slots))
         .is_some_and(|needed| needed <= length)
@@ -155,18 +155,18 @@ impl<'a> VectorLookup<'a> {
         active: u64,
         keys: &'a [u64],
         results: &'a mut [u64],
-        pitch: usize,
+        row_stride: usize,
         default: &'a [AtomicU64],
         now: u64,
     ) -> Self {
-        let slots = dimensions.slots_with_keys(active, keys, pitch);
+        let slots = dimensions.slots_with_keys(active, keys, row_stride);
         let Dimensions {
             result_words,
             record_words,
             ..
         } = dimensions;
-        assert!(slots <= pitch || result_words <= 1);
-        assert!(slots == 0 || has_rows(results.len(), result_words, pitch, slots));
+        assert!(slots <= row_stride || result_words <= 1);
+        assert!(slots == 0 || has_rows(results.len(), result_words, row_stride, slots));
         // Results are read in whole pairs of words.
         assert!(default.len() >= record_words.max(result_words).next_multiple_of(2));
         VectorLookup {
@@ -175,7 +175,7 @@ impl<'a> VectorLookup<'a> {
             is_prefetched: false,
             stamp_word: dimensions.stamp_word,
             now,
-            ..VectorLookup::keys_only(dimensions, active, keys, pitch, default)
+            ..VectorLookup::keys_only(dimensions, active, keys, row_stride, default)
         }
     }
 
@@ -186,14 +186,14 @@ impl<'a> VectorLookup<'a> {
         dimensions: Dimensions,
         active: u64,
         keys: &'a [u64],
-        pitch: usize,
+        row_stride: usize,
         default: &'a [AtomicU64],
     ) -> Self {
-        dimensions.slots_with_keys(active, keys, pitch);
+        dimensions.slots_with_keys(active, keys, row_stride);
         VectorLookup {
             keys: keys.as_ptr(),
             results: std::ptr::null_mut(),
-            pitch,
+            row_stride,
             active,
             key_words: dimensions.key_words,
             result_words: 0,
@@ -230,7 +230,7 @@ impl<'a> VectorLookup<'a> {
     pub(super) unsafe fn key(self, word: usize, slot: usize) -> u64 {
         debug_assert!(word < self.key_words && self.active >> slot & 1 == 1);
         // SAFETY: `slots_with_keys` checked the length for active slots and these words.
-        unsafe { *self.keys.add(word * self.pitch + slot) }
+        unsafe { *self.keys.add(word * self.row_stride + slot) }
     }
 
     /// Row `word` of the keys, which reaches to the last active slot. Words of inactive slots are
@@ -239,7 +239,7 @@ impl<'a> VectorLookup<'a> {
     pub(super) unsafe fn key_row(self, word: usize) -> *const u64 {
         debug_assert!(word < self.key_words);
         // SAFETY: `slots_with_keys` checked the length.
-        unsafe { self.keys.add(word * self.pitch) }
+        unsafe { self.keys.add(word * self.row_stride) }
     }
 
     /// Row `word` of the results. Only the words of active slots may be written.
@@ -247,7 +247,7 @@ impl<'a> VectorLookup<'a> {
     pub(super) unsafe fn result_row(self, word: usize) -> *mut u64 {
         debug_assert!(word < self.result_words);
         // SAFETY: `new` checked the length; without it there are no words.
-        unsafe { self.results.add(word * self.pitch) }
+        unsafe { self.results.add(word * self.row_stride) }
     }
 
     /// Sets a result word.
@@ -256,7 +256,7 @@ impl<'a> VectorLookup<'a> {
         debug_assert!(word < self.result_words && self.active >> slot & 1 == 1);
         // SAFETY: `new` checked the length for active slots and these words; without it there are
         // none.
-        unsafe { *self.results.add(word * self.pitch + slot) = value };
+        unsafe { *self.results.add(word * self.row_stride + slot) = value };
     }
 
     /// Copies a result from a record.

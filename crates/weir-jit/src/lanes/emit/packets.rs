@@ -6,7 +6,7 @@ use super::{ADDRESS_REGISTERS, ENVIRONMENT, Emitter, LANES, PartialGroup, SCRATC
 use crate::codegen::env;
 use crate::lanes::SlotPrefetch;
 use crate::lanes::allocate::Home;
-use crate::lanes::op::{AddressSource, MaskReg, Rows, Source, VectorReg};
+use crate::lanes::op::{AddressSource, MaskReg, RowArea, Source, VectorReg};
 use crate::lanes::x64::{
     Condition, Gpr, Masking, Mem, Operand, RAX, RSP, VMOVDQU64, VMOVDQU64_STORE, VMOVHPS_STORE, VMOVQ_STORE, VPADDQ,
     VPANDQ, VPEXTRB, VPEXTRD, VPEXTRW, VPSLLQ, VPSRLQ, VPTESTMQ, VPUNPCKHQDQ, VPUNPCKLQDQ, Zmm,
@@ -26,7 +26,7 @@ impl Emitter {
                 AddressSource::Row(offset) => {
                     for (register, column_offset) in ADDRESS_REGISTERS.iter().zip((0..).step_by(8)) {
                         emit.asm
-                            .load(*register, Self::row(Rows::Context, offset + column_offset));
+                            .load(*register, Self::row(RowArea::Context, offset + column_offset));
                     }
                 }
                 AddressSource::Vector => {

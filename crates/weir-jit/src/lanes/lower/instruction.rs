@@ -56,7 +56,7 @@ impl Lower<'_> {
     /// The value that a load instruction yields.
     fn load(&mut self, opcode: Opcode, result: Option<Value>, address: Value, offset: i32) -> LaneValue {
         match self.memory_operand(address, offset) {
-            MemoryOperand::Row(rows, offset) => LaneValue::Vector(self.load_row(rows, offset)),
+            MemoryOperand::Row(area, offset) => LaneValue::Vector(self.load_row(area, offset)),
             MemoryOperand::Environment(offset) => {
                 let dst = self.code.new_vector();
                 self.push_op(Op::LoadEnvironment { dst, offset });
@@ -78,9 +78,9 @@ impl Lower<'_> {
                 debug_assert_eq!(self.address_analysis.parameter(value), Some(Parameter::Bit));
                 self.push_op(Op::Tally { offset });
             }
-            MemoryOperand::Row(rows, offset) => {
+            MemoryOperand::Row(area, offset) => {
                 let from = self.vector(value);
-                self.store_row(rows, offset, from);
+                self.store_row(area, offset, from);
             }
             MemoryOperand::PerPacket(region, base, offset) => {
                 let ty = self.func.dfg.value_type(value);
