@@ -219,9 +219,9 @@ impl PipelineBuilder {
         self.blocks[self.cursor].loc = loc;
     }
 
-    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing, but makes the
-    /// block one that can fail. Engines recognise parsers' loops by such blocks, and no pass removes
-    /// or copies them.
+    /// Begins a basic block of a parser with an advance by 0 bits, which does nothing, but makes
+    /// the block one that can fail. Engines recognise parsers' loops by such blocks, and no pass
+    /// removes or copies them.
     pub(crate) fn mark_as_parser(&mut self, block: BlockId) {
         let block = &mut self.blocks[block];
         let kind = InstKind::Advance { bits: constant(32, 0) };

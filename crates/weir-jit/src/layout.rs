@@ -1,8 +1,8 @@
 //! Divides a pipeline into segments, and lays out the context of a packet between them.
 //!
-//! A context is a column of a matrix of 64-bit words: row `r` of slot `i` is word `r * ROW_STRIDE + i`.
-//! So the keys of all waiting packets lie side by side, and a segment reaches each variable of its
-//! packet at a constant distance from one address.
+//! A context is a column of a matrix of 64-bit words: word `r * ROW_STRIDE + i` is row `r` of
+//! slot `i`. So the keys of all waiting packets lie side by side, and a segment reaches each
+//! variable of its packet at a constant distance from one address.
 //!
 //! Relies on [`crate::analysis`] for liveness and rematerialisation, and on [`hoist`] for the
 //! lookups that need no suspension point. It emits no code.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use weir_interp::{INSTRUCTION_BUDGET, PARSER_BUDGET};
 use weir_ir::{BasicBlock, BlockId, Body, Program, cost};
 
-/// Basic blocks of a parser in loops that consume nothing of the packet, and blocks on paths between
-/// two such loops.
+/// Basic blocks of a parser in loops that consume nothing of the packet, and blocks on paths
+/// between two such loops.
 pub(crate) fn non_consuming_loops(parser: &Body) -> BTreeSet<BlockId> {
     loops_of(parser, |block| !block.can_fail())
 }
@@ -52,8 +52,8 @@ pub(super) fn certain_iterations(
     Some(u32::try_from(iterations).unwrap_or(PARSER_BUDGET))
 }
 
-/// Basic blocks in the loops of an induced subgraph, and blocks on its paths between two such loops.
-/// The subgraph has the blocks with `is_included`, and all edges between them.
+/// Basic blocks in the loops of an induced subgraph, and blocks on its paths between two such
+/// loops. The subgraph has the blocks with `is_included`, and all edges between them.
 fn loops_of(parser: &Body, is_included: impl Fn(&BasicBlock) -> bool) -> BTreeSet<BlockId> {
     let count = parser.blocks.len();
     let (mut after, mut before) = (vec![Vec::new(); count], vec![Vec::new(); count]);

@@ -92,8 +92,8 @@ pub struct LookedUp<'a> {
     pub active: u64,
     /// Slots that hit.
     pub hits: u64,
-    /// The keys: word `w` of slot `i` is at `w * ROW_STRIDE + i`. Selector keys follow the table's own,
-    /// each in whole words. Empty for lookups that code did inline, in tables of
+    /// The keys: word `w` of slot `i` is at `w * ROW_STRIDE + i`. Selector keys follow the table's
+    /// own, each in whole words. Empty for lookups that code did inline, in tables of
     /// [`Options::reorderable`](crate::Options::reorderable).
     pub keys: &'a [u64],
     pub(super) results: &'a mut [u64],

@@ -59,8 +59,9 @@ impl Directory {
             _mm512_set1_epi64(allocated.ordinary.start.into()),
             _mm512_set1_epi64(allocated.ordinary.end.into()),
         );
-        // Numbers in pages: the bits from the first one's upwards mark the chunk of pages, and one
-        // bit below says whether the number is a record's or lies on slots.
+        // The chunk of pages has the numbers from a power of two up to its double. So a number lies
+        // there if its bits from that one upwards equal the first number. One lower bit tells the
+        // two halves of a stripe apart: slots (0) and records (1).
         let (pages_mask, first_page_number, record_bit) = match allocated.in_pages {
             Some(pages) => (u8::MAX, pages.first, pages.stripe / 2),
             None => (0, 0, 0),
@@ -86,7 +87,8 @@ impl Directory {
             records.set(group, record_bases.records(numbers));
         }
         if counted == u64::MAX {
-            // The count itself is so short that the loop with a mask would cost a third of it.
+            // All slots are counted. The count is so short that going through a mask would add a
+            // third to it.
             for (group, bytes) in hits.bytes.as_chunks::<LANES>().0.iter().enumerate() {
                 for (record, bytes) in records.group(group).iter().zip(bytes) {
                     // SAFETY: these are records; the rest is the caller's promise.

@@ -5,7 +5,7 @@
 //! Each update is one store of a pointer, so readers see the old or the new record.
 #![allow(unsafe_code)]
 
-use crate::fast::exact::load_word;
+use crate::fast::cuckoo_records::load_word;
 use crate::fast::mem::{Arena, Directory};
 use crate::fast::rule::Rule;
 use crate::fast::vector_lookup::{VectorLookup, each_bit, each_slot, is_contiguous, ones};
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Most bits of a key.
 pub(super) const MAX_BITS: u32 = 12;
-/// The same where results are so long that entries need records in any structure: others would then
-/// read no nearer memory.
+/// The same where results are longer than two words. Then every structure has records out of line,
+/// so that the others, though smaller, save no access to memory.
 pub(super) const MAX_BITS_WITH_RECORDS: u32 = 16;
 
 /// Pointers to records, indexed by the key; null where there is no entry. Their number is a power

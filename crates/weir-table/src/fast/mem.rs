@@ -19,9 +19,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Structures larger than this are prefetched: a lookup first prefetches the lines of the whole
-/// vector, then reads them. (Some lookups interleave prefetches with the search instead.)
-pub(super) const PREFETCH_MIN_BYTES: usize = 256 << 10;
+/// Larger arrays of slots are prefetched: a lookup first prefetches the lines of the whole vector,
+/// then reads them. (Some lookups interleave prefetches with the search instead.) Smaller ones
+/// mostly stay in the near caches, where the pass costs more than it gains. The value was measured
+/// for slots with keys and results in them; the measurement is not recorded. Hash tables of
+/// pointers to records have lower values of their own.
+pub(super) const SLOTS_PREFETCH_MIN_BYTES: usize = 256 << 10;
 
 /// Prefetches a line into the cache. Any address is allowed.
 #[inline(always)]
@@ -107,6 +110,8 @@ impl RecordLayout {
 
 /// log2 of the number of records in the first chunk.
 const FIRST_CHUNK_LOG2: u32 = 4;
+/// The first record number that is given out.
+pub(super) const FIRST_RECORD: u32 = 1 << FIRST_CHUNK_LOG2;
 /// The number of chunks that hold all 32-bit numbers.
 const CHUNKS: usize = (32 - FIRST_CHUNK_LOG2) as usize;
 
@@ -146,7 +151,7 @@ impl Directory {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     /// Whether the records exceed the caches, so that prefetching them pays.
     pub(super) fn needs_prefetch(&self) -> bool {
-        let number = PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
+        let number = SLOTS_PREFETCH_MIN_BYTES / size_of::<AtomicU64>() / self.stride;
         // Records in pages are always far apart, and exist only after that many others.
         let number = number.clamp(1 << FIRST_CHUNK_LOG2, pages::MIN_RECORDS_BEFORE as usize) as u32;
         let start = &self.bases[number.leading_zeros() as usize];
@@ -204,7 +209,9 @@ impl Recycler {
         self.pending.push(number);
     }
 
-    /// Call it after readers can no longer find what was retired.
+    /// Advances the epoch for the numbers retired since the last call, and reclaims those that all
+    /// readers have passed. Call it after what was retired is unpublished: readers can no longer
+    /// find it.
     pub(super) fn flush(&mut self) {
         self.flush_except(|_| false);
     }
@@ -272,7 +279,7 @@ impl Arena {
         Arena {
             layout,
             directory: Arc::new(directory),
-            next: 1 << FIRST_CHUNK_LOG2,
+            next: FIRST_RECORD,
             recycler: Recycler::new(epochs),
             pages: None,
         }
@@ -319,7 +326,7 @@ impl Arena {
     /// The numbers that have been allocated.
     fn allocated(&self) -> AllocatedNumbers {
         AllocatedNumbers {
-            ordinary: 1 << FIRST_CHUNK_LOG2..self.next,
+            ordinary: FIRST_RECORD..self.next,
             in_pages: self.pages.as_ref().map(FreeInPages::numbers),
         }
     }

@@ -13,11 +13,11 @@
 //! | none | nothing | 0 |
 //! | exact, up to 12 bits in all | an array of pointers to records, indexed by the key | record + 8 per possible key |
 //! | exact, 13 to 16 bits in all, with more than one word of data | the same | the same |
-//! | exact, in one word with data; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, and 80 of the writer; with `idle_timeout` 19–30, and 110 of the writer |
-//! | exact, in one word with data; without handles; more than 1,024 entries | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
+//! | exact, key and data together in one word; [without handles](FastTable::without_handles); up to 1,024 entries | a displacement hash: each key has a slot of its own | 13–20, and 80 of the writer; with `idle_timeout` 19–30, and 110 of the writer |
+//! | exact, key and data together in one word; without handles; more than 1,024 entries | cuckoo buckets of one cache line: eight slots with key and result, five with `idle_timeout` | 14–21, 21–34 |
 //! | exact, one word; data of a few bits | cuckoo buckets of one cache line: four slots with key and result | 21–43 |
 //! | exact, one word; at most one word of data | cuckoo buckets of one cache line: two slots with key and result | 51–103; up to 128 entries 64 KB at most |
-//! | exact, all others | hash table of records | 15–30 + record |
+//! | exact, all others | cuckoo hash table of pointers to records | 15–30 + record |
 //! | one LPM key, 1–32 bits, up to 1,024 entries; AVX-512 of Ice Lake or Zen 4 | address ranges, sixteen compared at once | 16 KB in all, and 40–56 + record |
 //! | one LPM key, 1–32 bits, up to 64 entries; other processors | address ranges, found by binary search | 32 + record |
 //! | one LPM key, 24–32 bits, more entries than above, with records of up to 64 bytes, where the program gives a size of 16,384 and more | DIR-24-8 with records between the slots: 128 MB + 1 KB per /24 with longer prefixes | 20 + record of the first 16,384 |
@@ -39,10 +39,10 @@
 mod count;
 mod cuckoo_index;
 mod cuckoo_path;
+mod cuckoo_records;
 mod direct_index;
 mod displacement;
 mod epochs;
-mod exact;
 mod hash;
 mod inline;
 mod layout;

@@ -3,9 +3,10 @@
 //! A 64-bit slot is an entry: the key in the upper bits, below it action and data, and bit 0, which
 //! is set. Free slots are 0. So an entry has no handle that readers could see.
 //!
-//! Last hits have 32 bits each, in ticks of [`LAST_HIT_TICK_NS`]. Their upper bits are those of the
-//! newest time that a lookup or an entry had: a last hit is the latest time up to that one with the
-//! same lower bits. For entries that were not hit for 52 days the result is wrong, and too recent.
+//! The time of a last hit is stored as the lower 32 bits of its tick ([`LAST_HIT_TICK_NS`]), which
+//! wrap around. The upper bits are reconstructed from the newest time seen ([`Newest`]): a last hit
+//! is the latest tick, not after that one, with the stored lower bits. For an entry that was not
+//! hit for 52 days, the reconstructed time is too recent.
 
 use crate::fast::LAST_HIT_TICK_NS;
 use crate::fast::head::{self, HIT};

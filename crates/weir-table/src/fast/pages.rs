@@ -8,8 +8,9 @@
 //! holds     slots 0 to 7       record 0           slots 8 to 15      record 1           ... slots 504 to 511, record 63
 //! ```
 //!
-//! So from `first` on the numbers of the arena's chunk stand for slots and records in alternation.
-//! Records alone, counted without the slots between them, have a bit each in [`FreeInPages`].
+//! The pages are one chunk of the arena, whose numbers begin at `first`. Of its numbers, every
+//! other run stands for memory of slots and is never given out. [`FreeInPages`] has a bit per
+//! record; its bits are indexed by the record's position among the records alone.
 
 use std::sync::atomic::AtomicU64;
 

@@ -5,9 +5,9 @@
 //! features select one. A new structure needs a variant in each of the three enums.
 #![allow(unsafe_code)]
 
+use crate::fast::cuckoo_records::{CuckooRecords, CuckooRecordsView};
 use crate::fast::direct_index::{self, DirectIndex, DirectIndexView};
 use crate::fast::displacement::{self, Displacement, DisplacementView};
-use crate::fast::exact::{Exact, ExactView};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::fast::inline::Avx2;
 use crate::fast::inline::{Compare, FourSlots, Inline, InlineView, Portable, TwoSlots};
@@ -47,8 +47,8 @@ pub(super) enum Plan {
     Packed(Packing),
     /// Exact keys of one word, results of two: both in buckets of two slots.
     InlineTwoWords,
-    /// Other exact keys.
-    Exact,
+    /// Other exact keys: a cuckoo hash table of pointers to records.
+    CuckooRecords,
     /// One LPM key of `width` bits, 1 to 32.
     Lpm {
         width: u32,
@@ -72,7 +72,7 @@ impl Plan {
                 (1, 1) => Plan::InlineOneWord,
                 (1, 2) => Plan::InlineTwoWords,
                 (1, _) if bits <= direct_index::MAX_BITS_WITH_RECORDS => Plan::DirectIndex(bits),
-                _ => Plan::Exact,
+                _ => Plan::CuckooRecords,
             }
         } else {
             match keys.as_slice() {
@@ -100,7 +100,7 @@ impl Plan {
                 RecordLayout::new(result_words, has_stamps, 0, 0)
             }
             Plan::DirectIndex(_) => RecordLayout::new(result_words, has_stamps, 0, 1),
-            Plan::Exact => RecordLayout::new(result_words, has_stamps, encoder.words, 1),
+            Plan::CuckooRecords => RecordLayout::new(result_words, has_stamps, encoder.words, 1),
             Plan::General => RecordLayout::new(
                 result_words,
                 has_stamps,
@@ -123,7 +123,7 @@ impl Plan {
             Plan::Packed(packing) if stamps => Structure::PackedWithStamps(Packed::new(packing, expected)),
             Plan::Packed(packing) => Structure::Packed(Packed::new(packing, expected)),
             Plan::InlineTwoWords => Structure::InlineTwoWords(Inline::new(stamps, expected)),
-            Plan::Exact => Structure::Exact(Exact::new(stamps, expected)),
+            Plan::CuckooRecords => Structure::CuckooRecords(CuckooRecords::new(stamps, expected)),
             Plan::Lpm { width, paged } => Structure::Lpm(Lpm::new(width, paged, expected, arena)),
             Plan::General if expected > MAX_SCANNED => Structure::TupleSpace(TupleSpace::new(encoder.clone(), stamps)),
             Plan::General => Structure::Scan(Scan::new(encoder.clone())),
@@ -141,7 +141,7 @@ pub(super) enum StructureView {
     Packed(PackedView<WithoutStamps>),
     PackedWithStamps(PackedView<WithStamps>),
     InlineTwoWords(InlineView<TwoSlots>),
-    Exact(ExactView),
+    CuckooRecords(CuckooRecordsView),
     BinarySearchRanges(BinarySearchRanges),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     MultiwayRanges(MultiwayRanges),
@@ -259,7 +259,7 @@ impl StructureView {
             StructureView::Packed(view) => view.lookup::<C>(vector),
             StructureView::PackedWithStamps(view) => view.lookup::<C>(vector),
             StructureView::InlineTwoWords(view) => view.lookup::<C>(vector),
-            StructureView::Exact(view) => view.lookup(vector),
+            StructureView::CuckooRecords(view) => view.lookup(vector),
             StructureView::BinarySearchRanges(view) => view.lookup(vector),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             StructureView::MultiwayRanges(view) => view.lookup(vector),
@@ -354,7 +354,7 @@ pub(super) enum Structure {
     Packed(Packed<WithoutStamps>),
     PackedWithStamps(Packed<WithStamps>),
     InlineTwoWords(Inline<TwoSlots>),
-    Exact(Exact),
+    CuckooRecords(CuckooRecords),
     Lpm(Lpm),
     Scan(Scan),
     TupleSpace(TupleSpace),
@@ -412,7 +412,7 @@ impl Structure {
             Structure::Packed(packed) => packed.insert_rule(rule, result, stamp),
             Structure::PackedWithStamps(packed) => packed.insert_rule(rule, result, stamp),
             Structure::InlineTwoWords(inline) => inline.insert_rule(rule, result, stamp),
-            Structure::Exact(exact) => exact.insert_rule(arena, rule, result, stamp),
+            Structure::CuckooRecords(records) => records.insert_rule(arena, rule, result, stamp),
             Structure::Lpm(lpm) => lpm.insert_rule(arena, rule, result, stamp),
             Structure::Scan(scan) => {
                 let stamp = scan.find(rule.handle).map_or(stamp, |r| arena.stamp(r).max(stamp));
@@ -459,8 +459,8 @@ impl Structure {
                 false
             }
             Structure::InlineTwoWords(inline) => inline.remove_rule(rule),
-            Structure::Exact(exact) => {
-                exact.remove_rule(arena, rule);
+            Structure::CuckooRecords(records) => {
+                records.remove_rule(arena, rule);
                 false
             }
             Structure::Lpm(lpm) => lpm.remove_rule(arena, rule),
@@ -479,7 +479,7 @@ impl Structure {
             Structure::Packed(packed) => StructureView::Packed(packed.view()),
             Structure::PackedWithStamps(packed) => StructureView::PackedWithStamps(packed.view()),
             Structure::InlineTwoWords(inline) => StructureView::InlineTwoWords(inline.view()),
-            Structure::Exact(exact) => StructureView::Exact(exact.view(arena)),
+            Structure::CuckooRecords(exact) => StructureView::CuckooRecords(exact.view(arena)),
             Structure::Lpm(lpm) => match lpm.view(arena) {
                 LpmView::BinarySearchRanges(view) => StructureView::BinarySearchRanges(view),
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -517,7 +517,7 @@ impl Structure {
             Structure::Packed(packed) => packed.len(),
             Structure::PackedWithStamps(packed) => packed.len(),
             Structure::InlineTwoWords(inline) => inline.len(),
-            Structure::Exact(exact) => exact.len(),
+            Structure::CuckooRecords(records) => records.len(),
             Structure::Lpm(lpm) => lpm.len(),
             Structure::Scan(scan) => scan.len(),
             Structure::TupleSpace(tuple_space) => tuple_space.len(),
@@ -533,7 +533,7 @@ impl Structure {
             Structure::Packed(packed) => packed.bytes(),
             Structure::PackedWithStamps(packed) => packed.bytes(),
             Structure::InlineTwoWords(inline) => inline.bytes(),
-            Structure::Exact(exact) => exact.bytes(),
+            Structure::CuckooRecords(records) => records.bytes(),
             Structure::Lpm(lpm) => lpm.bytes(),
             Structure::Scan(scan) => scan.bytes(),
             Structure::TupleSpace(tuple_space) => tuple_space.bytes(),
@@ -550,7 +550,7 @@ impl Structure {
             Structure::Packed(packed) => packed.stamp(handle),
             Structure::PackedWithStamps(packed) => packed.stamp(handle),
             Structure::InlineTwoWords(inline) => inline.stamp(handle),
-            Structure::Exact(exact) => exact.stamp(arena, handle),
+            Structure::CuckooRecords(records) => records.stamp(arena, handle),
             Structure::Lpm(lpm) => lpm.stamp(arena, handle),
             Structure::Scan(scan) => scan.find(handle).map(|r| arena.stamp(r)),
             Structure::TupleSpace(tuple_space) => tuple_space.stamp(arena, handle),

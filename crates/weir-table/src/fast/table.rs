@@ -333,11 +333,11 @@ impl FastTable {
     // ------------------------------------------------------------------------------------ readers
 
     /// Looks up to 64 keys up. Bit `i` of `active` says that slot `i` has a key. Word `w` of the
-    /// key of slot `i` is `keys[w * row_stride + i]`; word `r` of its result is written to `results[r *
-    /// row_stride + i]`. Every active slot receives all words of its result that the chosen action has.
-    /// Its other words are unspecified, and results of inactive slots stay as they are. Returns the
-    /// mask of hits. With the spec's `idle_timeout`, entries that are hit get `now_ns` as the time
-    /// of their last hit.
+    /// key of slot `i` is `keys[w * row_stride + i]`; word `r` of its result is written to
+    /// `results[r * row_stride + i]`. Every active slot receives all words of its result that the
+    /// chosen action has. Its other words are unspecified, and results of inactive slots stay as
+    /// they are. Returns the mask of hits. With the spec's `idle_timeout`, entries that are hit get
+    /// `now_ns` as the time of their last hit.
     ///
     /// # Panics
     /// `row_stride` or an array is too small for the active slots.

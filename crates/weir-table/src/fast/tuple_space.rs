@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::fast::cuckoo_index::CuckooIndex;
-use crate::fast::exact::load_word;
+use crate::fast::cuckoo_records::load_word;
 use crate::fast::hash::Seed;
 use crate::fast::layout::FieldSlot;
 use crate::fast::mem::{Arena, Directory, Record};
@@ -22,8 +22,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tuples whose hash table has more bytes are prefetched first.
-const PREFETCH_MIN_BYTES: usize = 64 << 10;
+/// A tuple's buckets are prefetched if they take more bytes than this. Here a prefetch is cheap,
+/// since all hashes are known, and the tuples of a table compete for the caches. The value was
+/// measured for this structure; the measurement is not recorded.
+const TUPLE_PREFETCH_MIN_BYTES: usize = 64 << 10;
 /// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
 
@@ -109,7 +111,7 @@ impl TupleSpaceView {
                     }
                     hashes.iter_mut().for_each(|h| *h = seed.finish_sum(*h));
                 }
-                if view.buckets.bytes() > PREFETCH_MIN_BYTES {
+                if view.buckets.bytes() > TUPLE_PREFETCH_MIN_BYTES {
                     each_bit(searching, |slot, _| {
                         view.buckets.prefetch(hashes[slot & (VECTOR_SLOTS - 1)])
                     });

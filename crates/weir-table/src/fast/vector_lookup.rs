@@ -136,8 +136,8 @@ impl Dimensions {
 }
 
 /// Whether an array of this length holds `rows` rows, at least one, where the last row reaches to
-/// the last slot. A length that would wrap around, as with a huge row_stride, is refused: no array has
-/// it.
+/// the last slot. A length that would wrap around, as with a huge row stride, is refused: no array
+/// has it.
 #[inline(always)]
 fn has_rows(length: usize, rows: usize, row_stride: usize, slots: usize) -> bool {
     let before = (rows - 1).checked_mul(row_stride);

@@ -41,7 +41,8 @@ pub(in crate::fast) trait Bucket: Sized + Zeroable + std::fmt::Debug + Send + Sy
         None
     }
 
-    /// The slot with the key, whether the slot is free or not.
+    /// Whether a slot has the key, and that slot's number. Compares keys alone: a free slot has a
+    /// key that no lookup in its bucket has.
     fn find<C: Compare>(&self, key: u64) -> (bool, usize);
 
     /// Looks for a key, without branches that depend on the result.

@@ -1,5 +1,6 @@
 //! A cuckoo hash table for exact keys of one word with at most one word of data: key and result are
-//! in the bucket.
+//! in the bucket, inline, not in a record. (An *inline lookup* of weir-jit is something else: one
+//! at which no packet waits.)
 //!
 //! A bucket is a cache line of four slots, or of two where results have a second word. A key is in
 //! its first or its second bucket, in the first if that has room. At most three quarters of the
@@ -26,7 +27,7 @@ use crate::fast::LAST_HIT_TICK_NS;
 use crate::fast::cuckoo_path::{self, SlotIndex};
 use crate::fast::hash::{Seed, first, second};
 use crate::fast::head::HIT;
-use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
+use crate::fast::mem::{SLOTS_PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::rule::Rule;
 use crate::fast::seqlock::SeqLock;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -48,7 +49,8 @@ struct Array<B: Bucket> {
     /// The number of buckets minus one; the number is a power of two.
     mask: usize,
     seed: Seed,
-    /// The key in free slots: 0, but this one in the two buckets of the key 0.
+    /// Free slots hold the key 0. In the two home buckets of the key 0 they hold this key instead,
+    /// so that no search for 0 finds a free slot.
     free_key: u64,
     /// Counts keys that moved from a bucket to the other.
     moves: AtomicU64,
@@ -174,7 +176,7 @@ impl<B: Bucket> Array<B> {
 
     /// Whether buckets exceed the near caches, so that a prefetch pays.
     fn needs_prefetch(&self) -> bool {
-        self.buckets.bytes() > PREFETCH_MIN_BYTES
+        self.buckets.bytes() > SLOTS_PREFETCH_MIN_BYTES
     }
 
     /// Computes the first bucket of each slot's key, in a loop of its own so that it is vectorised.

@@ -31,7 +31,7 @@ mod slots;
 
 use crate::fast::lpm::owners::Owners;
 use crate::fast::lpm::slots::Slots;
-use crate::fast::mem::{Arena, Directory, PREFETCH_MIN_BYTES, Record, Recycler, prefetch};
+use crate::fast::mem::{Arena, Directory, FIRST_RECORD, Record, Recycler, SLOTS_PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::pages;
 use crate::fast::rule::Rule;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -63,7 +63,7 @@ const TBL8_FLAG: u32 = 1 << 31;
 /// The length of the longest prefixes that are in `roots`, not in slots.
 const ROOT_BITS: u32 = 8;
 /// log2 of the number of TBL8s in the first chunk.
-const FIRST_CHUNK_LOG2: u32 = 3;
+const FIRST_TBL8_CHUNK_LOG2: u32 = 3;
 
 // ---------------------------------------------------------------------------------------- readers
 
@@ -125,7 +125,7 @@ pub(in crate::fast) struct Dir24_8 {
     bits: u32,
     slots: Slots,
     /// Chunk `k` holds the TBL8s from `8 << k` to `16 << k`.
-    tbl8_chunks: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_CHUNK_LOG2) as usize],
+    tbl8_chunks: [OnceLock<Zeroed<AtomicU32>>; (31 - FIRST_TBL8_CHUNK_LOG2) as usize],
     /// Indexed by the first bits of the address: the record of the longest prefix of at most
     /// [`ROOT_BITS`] bits, or 0.
     roots: Box<[AtomicU32; 1 << ROOT_BITS]>,
@@ -145,7 +145,7 @@ impl Dir24_8 {
             bits,
             roots: Box::new([const { AtomicU32::new(0) }; 1 << ROOT_BITS]),
             slots: Slots::new(bits, arena),
-            tbl8_chunks: [const { OnceLock::new() }; (31 - FIRST_CHUNK_LOG2) as usize],
+            tbl8_chunks: [const { OnceLock::new() }; (31 - FIRST_TBL8_CHUNK_LOG2) as usize],
             directory: Arc::clone(arena.directory()),
             prefetches_early: AtomicBool::new(false),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -168,8 +168,8 @@ impl Dir24_8 {
     /// A TBL8 that exists.
     #[inline]
     fn tbl8(&self, tbl8: u32) -> &[AtomicU32] {
-        let chunk = tbl8.ilog2() - FIRST_CHUNK_LOG2;
-        let start = (tbl8 - (1 << FIRST_CHUNK_LOG2 << chunk)) as usize * 256;
+        let chunk = tbl8.ilog2() - FIRST_TBL8_CHUNK_LOG2;
+        let start = (tbl8 - (1 << FIRST_TBL8_CHUNK_LOG2 << chunk)) as usize * 256;
         match self.tbl8_chunks[chunk as usize].get() {
             Some(chunk) => &chunk[start..start + 256],
             None => &[],
@@ -237,7 +237,7 @@ impl Dir24_8 {
 
     /// Whether slots exceed the near caches, so that a prefetch pays.
     pub(super) fn needs_prefetch(&self) -> bool {
-        size_of::<AtomicU32>() << self.bits > PREFETCH_MIN_BYTES
+        size_of::<AtomicU32>() << self.bits > SLOTS_PREFETCH_MIN_BYTES
     }
 
     /// Queues the addresses that a lookup of these keys reads first.
@@ -275,8 +275,9 @@ impl Dir24_8 {
             let root = roots[(address >> (32 - ROOT_BITS)) as usize].load(Ordering::Acquire);
             let number = select_unpredictable(number == 0, root, number);
             let hit = number != 0;
-            // SAFETY: numbers in the slots were allocated, and record 16 always exists, see `Lpm`.
-            let record = unsafe { directory.record(number.max(16)) };
+            // SAFETY: numbers in the slots were allocated, and so was `FIRST_RECORD`, see
+            // `Lpm::new`.
+            let record = unsafe { directory.record(number.max(FIRST_RECORD)) };
             let record = select_unpredictable(hit, record, vector.default);
             prefetch(record.as_ptr());
             hits |= bit & ones(hit);
@@ -379,7 +380,7 @@ impl Lpm {
     /// declares [`PAGED_MIN`] entries or more.
     pub(super) fn new(width: u32, paged: bool, expected: usize, arena: &mut Arena) -> Self {
         let large = expected > EARLY_PREFETCH_MIN;
-        // Readers load record 16 for a miss; it is never used otherwise.
+        // Its number is `FIRST_RECORD`. Readers load it for a miss; it is never used otherwise.
         arena.allocate();
         Lpm {
             width,
@@ -391,7 +392,7 @@ impl Lpm {
             ranges: (!large && has_avx512_vbmi()).then(ranges::RangeWriter::new),
             dir24: None,
             deferred: false,
-            next_tbl8: 1 << FIRST_CHUNK_LOG2,
+            next_tbl8: 1 << FIRST_TBL8_CHUNK_LOG2,
             free_tbl8s: Recycler::new(Arc::clone(arena.epochs())),
             tbl8_rules: FxHashMap::default(),
             handles: (arena.layout().stamp_word.or(arena.layout().counts).is_some()).then(FxHashMap::default),
@@ -399,17 +400,17 @@ impl Lpm {
         }
     }
 
-    /// A record for a prefix. The slot near which it is placed is chosen by a hash, among the slots
-    /// that the prefix covers: always using the first slot would give power-of-two strides, and
-    /// conflicts in the caches' sets.
+    /// A record for a prefix. The slot near which it is placed is chosen by a hash of the prefix,
+    /// among the slots that the prefix covers: always using the first slot would give power-of-two
+    /// strides, and conflicts in the caches' sets.
     fn record(&self, arena: &mut Arena, (address, length): (u32, u32), result: &[u64], stamp: u64) -> Option<Record> {
         if !self.paged || (self.entries as u64) < PAGED_MIN {
             return arena.record(result, &[], stamp);
         }
         arena.allocate_pages();
-        let free = pages::SLOT_BITS.saturating_sub(length);
-        let chance = (address ^ length).wrapping_mul(0x9e37_79b9);
-        let within = chance.checked_shr(u32::BITS - free).unwrap_or(0);
+        let host_bits = pages::SLOT_BITS.saturating_sub(length);
+        let hash = (address ^ length).wrapping_mul(0x9e37_79b9);
+        let within = hash.checked_shr(u32::BITS - host_bits).unwrap_or(0);
         arena.record_near((address >> (u32::BITS - pages::SLOT_BITS)) + within, result, stamp)
     }
 
@@ -629,8 +630,8 @@ impl Lpm {
             self.next_tbl8 += 1;
             self.next_tbl8 - 1
         });
-        let chunk = tbl8.ilog2() - FIRST_CHUNK_LOG2;
-        dir24.tbl8_chunks[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_CHUNK_LOG2 << chunk));
+        let chunk = tbl8.ilog2() - FIRST_TBL8_CHUNK_LOG2;
+        dir24.tbl8_chunks[chunk as usize].get_or_init(|| Zeroed::new(256 << FIRST_TBL8_CHUNK_LOG2 << chunk));
         for n in dir24.tbl8(tbl8) {
             n.store(number, Ordering::Relaxed);
         }
@@ -714,7 +715,7 @@ impl Lpm {
             arena.allocate_pages();
         }
         self.deferred = false;
-        self.next_tbl8 = 1 << FIRST_CHUNK_LOG2;
+        self.next_tbl8 = 1 << FIRST_TBL8_CHUNK_LOG2;
         self.free_tbl8s = Recycler::new(Arc::clone(arena.epochs()));
         self.tbl8_rules.clear();
         let dir24 = Arc::new(Dir24_8::new(self.width, arena));

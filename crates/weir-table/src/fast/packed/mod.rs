@@ -2,11 +2,11 @@
 //! is an entry.
 //!
 //! See [`Packing`] for the contents of a slot. A bucket is a cache line of eight slots, or, with
-//! `idle_timeout`, of five slots and their stamps: after a key was found no further line is read. A
-//! key is in its first or its second bucket, in the first if that has room. The number of buckets
-//! is arbitrary. At most seven eighths of the slots are used, or four fifths with stamps. So an
-//! entry takes 9 to 14 bytes, or 16 to 26 with stamps. The writer takes half as many for handles,
-//! or a third.
+//! `idle_timeout`, of five slots and their stamps: a hit reads no line but the bucket's. A key is
+//! in its first or its second bucket, in the first if that has room. The number of buckets is
+//! arbitrary. At most seven eighths of the slots are used, or four fifths with stamps. So an entry
+//! takes 9 to 14 bytes, or 16 to 26 with stamps. The writer takes half as many for handles, or a
+//! third.
 //!
 //! A slot is written by one store, so no torn entry is ever found. A key that moves to its other
 //! bucket is copied first and counted in `moves`. A reader that misses a key retries if `moves` has
@@ -26,7 +26,7 @@ pub(super) use bucket::{Search, WithStamps, WithoutStamps};
 pub(super) use writer::Packed;
 
 use crate::fast::hash::Seed;
-use crate::fast::mem::{PREFETCH_MIN_BYTES, prefetch};
+use crate::fast::mem::{SLOTS_PREFETCH_MIN_BYTES, prefetch};
 use crate::fast::packing::{Newest, Packing, stamp_tick, tick};
 use crate::fast::seqlock::SeqLock;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -120,12 +120,15 @@ impl Probes {
     }
 }
 
-/// Per slot of the vector, the contents of the table's slot with its key, or another value; and a
-/// bit for the position there, with `idle_timeout`.
+/// The results of a search, per slot of the vector.
 struct Matches {
+    /// The contents of the table's slot with the key. On a miss: a value that differs in
+    /// the significant bits.
     slots: Row<u64>,
+    /// With `idle_timeout`: the bit of that slot's position in its bucket; 0 on a miss.
     positions: Row<u8>,
-    /// Which stamps of the bucket are of this tick, see [`Search::fresh_stamps`].
+    /// With `idle_timeout`: which stamps of the bucket are of this tick, see
+    /// [`Search::fresh_stamps`].
     fresh: Row<u16>,
     /// The current tick.
     now: u32,
@@ -172,7 +175,7 @@ impl<B: Bucket> Array<B> {
         let buckets = Zeroed::new(number);
         Array {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            uses_simd: buckets.bytes() > PREFETCH_MIN_BYTES && has_avx512_vbmi(),
+            uses_simd: buckets.bytes() > SLOTS_PREFETCH_MIN_BYTES && has_avx512_vbmi(),
             buckets,
             overflow: Zeroed::new(number.div_ceil(32)),
             count,
@@ -185,7 +188,7 @@ impl<B: Bucket> Array<B> {
     }
 
     fn needs_prefetch(&self) -> bool {
-        self.buckets.bytes() > PREFETCH_MIN_BYTES
+        self.buckets.bytes() > SLOTS_PREFETCH_MIN_BYTES
     }
 
     /// The first and the second bucket of a key.

@@ -1,5 +1,7 @@
-//! Exact keys of any width with any results: a hash table of records that hold result and key. An
-//! entry takes its record, in lines or parts of a line, and 15 to 30 bytes of the hash table.
+//! Exact keys of any width with any results, where no structure of less memory fits (see
+//! [`Plan`](crate::fast::structure::Plan)): a cuckoo hash table of pointers ([`CuckooIndex`]) to
+//! records, out of line, that hold result and key. An entry takes its record, in lines or parts of
+//! a line, and 15 to 30 bytes of the hash table.
 //!
 //! The lookup compares the first candidate of each key without a branch, and searches on only where
 //! that fails. An update replaces the whole record, so readers never see a torn one.
@@ -16,12 +18,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tables larger than this are prefetched in an additional pass.
-const PREFETCH_MIN_BYTES: usize = 128 << 10;
+/// If the buckets take more bytes than this, an additional pass prefetches them. It computes all
+/// hashes once more. Records are prefetched in any case. The value was measured for this structure;
+/// the measurement is not recorded.
+const INDEX_PREFETCH_MIN_BYTES: usize = 128 << 10;
 
 /// Readers' view.
 #[derive(Debug)]
-pub(super) struct ExactView {
+pub(super) struct CuckooRecordsView {
     buckets: Arc<CuckooIndex>,
     seed: Seed,
     /// The first key word of a record.
@@ -40,7 +44,7 @@ pub(super) unsafe fn load_word(record: NonNull<AtomicU64>, word_index: usize) ->
     unsafe { record.add(word_index).as_ref() }.load(Ordering::Relaxed)
 }
 
-impl ExactView {
+impl CuckooRecordsView {
     #[inline(always)]
     pub(super) fn lookup(&self, vector: &mut VectorLookup<'_>) -> u64 {
         match vector.key_words() {
@@ -59,7 +63,7 @@ impl ExactView {
         let active = vector.active;
         // SAFETY: the slot is active, and keys have `n` words.
         let hash = |slot| seed.hash_words(n, |w| unsafe { vector.key(w, slot) });
-        if self.buckets.bytes() > PREFETCH_MIN_BYTES {
+        if self.buckets.bytes() > INDEX_PREFETCH_MIN_BYTES {
             each_bit(active, |slot, _| self.buckets.prefetch(hash(slot)));
         }
         let mut records = [vector.default; VECTOR_SLOTS];
@@ -122,7 +126,7 @@ impl ExactView {
 
 /// The writer's side.
 #[derive(Debug)]
-pub(super) struct Exact {
+pub(super) struct CuckooRecords {
     buckets: Arc<CuckooIndex>,
     seed: Seed,
     entries: usize,
@@ -130,9 +134,9 @@ pub(super) struct Exact {
     number_by_handle: Option<FxHashMap<u32, u32>>,
 }
 
-impl Exact {
+impl CuckooRecords {
     pub(super) fn new(stamps: bool, expected: usize) -> Self {
-        Exact {
+        CuckooRecords {
             buckets: Arc::new(CuckooIndex::new(expected)),
             seed: Seed::random(),
             entries: 0,
@@ -153,8 +157,8 @@ impl Exact {
         Some(arena.stamp(arena.get(number)))
     }
 
-    pub(super) fn view(&self, arena: &Arena) -> ExactView {
-        ExactView {
+    pub(super) fn view(&self, arena: &Arena) -> CuckooRecordsView {
+        CuckooRecordsView {
             buckets: Arc::clone(&self.buckets),
             seed: self.seed,
             first_key_word: arena.layout().key_offset,
