@@ -65,7 +65,8 @@ impl RegisterArray {
         array
     }
 
-    /// Where code finds a scalar of the cells, if it may look itself.
+    /// The place of a scalar in the flat array of cells, for accesses by compiled code. `None`: the
+    /// cells are not flat, and code calls the host.
     #[must_use]
     pub fn flat(&self, scalar: usize) -> Option<FlatCells> {
         let cells = &self.cells;

@@ -119,8 +119,8 @@ fn explore(program: &Program, parser: &Body, emits: &[Emit]) -> Explored {
     explored
 }
 
-/// Egress headers that are ingress headers from where they are parsed on: index of the emitted
-/// header, egress header.
+/// Pairs of an emitted ingress header, by its index, and the egress header that the egress parser
+/// extracts from it. The two share their variables from that extraction on.
 pub(crate) fn aliases(program: &Program, parser: &Body, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     let explored = explore(program, parser, emits);
     let fits = |&&(emitted_index, header): &&(usize, HeaderId)| {

@@ -91,8 +91,9 @@ pub(crate) fn array(program: &Program, instance: &ExternInstance) -> Resource {
     load::register(program, &ty, size, initial)
 }
 
-/// Where code finds a scalar of a register's cells, if it may look itself.
-pub(crate) fn flat(program: &Program, instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
+/// The place of a scalar in a register's flat array of cells, for accesses by compiled code.
+/// `None`: the cells are not flat, and code calls the host.
+pub(crate) fn flat_cells(program: &Program, instance: &ExternInstance, scalar: usize) -> Option<FlatCells> {
     match array(program, instance) {
         Resource::Register(register) => register.flat(scalar),
         _ => None,

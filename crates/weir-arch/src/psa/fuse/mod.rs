@@ -29,7 +29,7 @@ use weir_ir::{
     Type, UnaryOp, VarId,
 };
 
-/// Exits of the pipeline.
+/// Exits of the pipeline: their numbers. `calls` lists them in this order.
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
     pub const INGRESS_DROP: u32 = 1;
@@ -39,11 +39,15 @@ pub(crate) mod exit {
     /// The ingress deparser has run, and has not built the packet's bytes: the egress parser needs
     /// them.
     pub const PUNT_BEFORE_EGRESS_PARSER: u32 = 4;
+    /// An assertion has failed.
     pub const ASSERT: u32 = 5;
+    /// The packet has exceeded its instruction budget.
     pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
+    /// The driver runs the received packet from the start of its parser.
     pub const PUNT_FROM_START: u32 = 7;
     /// The egress control has ended, and the packet clones.
     pub const END_OF_EGRESS: u32 = 8;
+    /// A registered extern dropped the packet.
     pub const EXTERN: u32 = 9;
 }
 
@@ -75,14 +79,16 @@ impl DerefMut for Builder<'_> {
     }
 }
 
-/// Egress headers that are ingress headers from where they are parsed on: position among the
-/// emitted headers, egress header.
+/// Pairs of an emitted ingress header, by its position among the emitted ones, and the egress
+/// header that the egress parser extracts from it. The two share their variables from that
+/// extraction on.
 pub(crate) fn aliases(program: &Program, egress_parser: usize, emits: &[Emit]) -> Vec<(usize, HeaderId)> {
     reparse::aliases(program, &program.blocks[egress_parser].body, emits)
 }
 
-/// Variables of the pipeline alone that the driver is handed: the port, then for each emitted
-/// header whether it was.
+/// A variable that the driver receives with punted packets, and that only the pipeline has, not the
+/// program. Number 0 is the port. Number `i + 1` says whether the header at position `i` was
+/// emitted.
 pub(crate) fn punt_variable(program: &Program, number: usize) -> VarId {
     VarId::new(program.vars.len() + number)
 }

@@ -50,7 +50,8 @@ pub(super) fn classify(
     loc: Loc,
 ) -> Option<(FusedCall, CallKind)> {
     if call.function == MATH {
-        // The table is indexed by the argument's leading bits, as by a float of few bits.
+        // The table is indexed by the argument as a floating-point number: its exponent and the
+        // leading three bits of its mantissa.
         let number = usize::try_from(call.constant_input(1)?).ok()?;
         return Some((
             FusedCall::Inline,
@@ -101,7 +102,7 @@ fn cell_access_kind(arch: &Tna, call: &Call, id: ExternId) -> Option<CallKind> {
     let is_parameter = arch.program().externs[id].type_name == "RegisterParam";
     let state = (!is_parameter).then_some(id.index() as u32);
     let array = id.index();
-    let flat = registers::flat(arch.program(), &arch.program().externs[id], scalar as usize);
+    let flat = registers::flat_cells(arch.program(), &arch.program().externs[id], scalar as usize);
     Some(match call.function.as_str() {
         READ => CallKind::ReadCell {
             array,

@@ -4,7 +4,7 @@
 //! parser extracts afterwards is subtracted. At the end of the parser the rest is stored.
 
 use super::super::externs::{self, ExternOp};
-use super::{Builder, exit};
+use super::{Builder, CallOutcome, exit};
 use crate::pipeline_builder::{AppendCode, constant};
 use std::sync::Arc;
 use weir_ir::{BinaryOp, Body, Call, ExternId, HeaderId, InLeaf, InstKind, Loc, Operand, Rvalue, VarId};
@@ -108,12 +108,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Appends a `subtract_all_and_deposit`. `None`: it is another call. `Some(None)`: it is not
-    /// after the intrinsic prefix, where it has no compiled form.
-    pub(super) fn deposit(&mut self, call: &Call, is_in_packet: bool, loc: Loc) -> Option<Option<()>> {
-        let id = self.deposited_checksum(call, loc)?;
+    /// Appends a `subtract_all_and_deposit`. It has no compiled form within the intrinsic prefix.
+    pub(super) fn deposit(&mut self, call: &Call, is_in_packet: bool, loc: Loc) -> CallOutcome {
+        let Some(id) = self.deposited_checksum(call, loc) else {
+            return CallOutcome::OtherCall;
+        };
         if !is_in_packet {
-            return Some(None);
+            return CallOutcome::NoCompiledForm;
         }
         let sum = self.checksum_variable(id);
         let deposit = self
@@ -121,7 +122,7 @@ impl Builder<'_> {
             .iter()
             .find(|known| known.destinations == call.outputs(0))
             .cloned();
-        Some(deposit.map(|deposit| {
+        CallOutcome::of(deposit.map(|deposit| {
             self.copy(Some(deposit.sum), sum);
             self.set(Some(deposit.is_deposited), 1);
             deposit

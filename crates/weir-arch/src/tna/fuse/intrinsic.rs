@@ -7,7 +7,7 @@
 //! at compile time, the packet leaves by [`exit::PUNT_FROM_START`].
 
 use super::parser_counters::StackDepths;
-use super::{Builder, exit};
+use super::{Builder, CallOutcome, exit};
 use crate::error::NotCompiled;
 use crate::pipeline_builder::{AppendCode, constant, non_consuming_loops};
 use std::collections::{BTreeMap, BTreeSet};
@@ -211,15 +211,15 @@ impl Builder<'_> {
         prefix: &IntrinsicPrefix,
     ) -> Option<()> {
         if let InstKind::Call(call) = kind {
-            if let Some(done) = self.counter(call, &mut position.depths, loc) {
-                self.check(done, call, loc);
+            let outcome = self.counter(call, &mut position.depths, loc);
+            if self.is_handled(outcome, call, loc) {
                 return Some(());
             }
             if call.instance.is_none() && call.function == "port_metadata_unpack" {
                 return self.unpack_port_metadata(call, position, prefix);
             }
-            if let Some(done) = self.deposit(call, position.consumed >= prefix.length, loc) {
-                self.check(done, call, loc);
+            let outcome = self.deposit(call, position.consumed >= prefix.length, loc);
+            if self.is_handled(outcome, call, loc) {
                 return Some(());
             }
         }
@@ -250,6 +250,16 @@ impl Builder<'_> {
             _ => self.instruction(kind, loc),
         }
         Some(())
+    }
+
+    /// Whether a call needs no further translation. Records one that has no compiled form.
+    fn is_handled(&mut self, outcome: CallOutcome, call: &Call, loc: Loc) -> bool {
+        match outcome {
+            CallOutcome::OtherCall => return false,
+            CallOutcome::Appended => {}
+            CallOutcome::NoCompiledForm => self.check(None, call, loc),
+        }
+        true
     }
 
     /// Bits of the prefix; `None` beyond its end.

@@ -71,6 +71,25 @@ pub(crate) mod exit {
     pub const EXTERN: u32 = 9;
 }
 
+/// The outcome of appending a call as one of a certain kind.
+enum CallOutcome {
+    Appended,
+    /// It is of that kind, but cannot be translated.
+    NoCompiledForm,
+    /// It is not of that kind. Nothing was appended.
+    OtherCall,
+}
+
+impl CallOutcome {
+    /// The outcome for a call of the kind; `None`: it cannot be translated.
+    fn of(appended: Option<()>) -> Self {
+        match appended {
+            Some(()) => CallOutcome::Appended,
+            None => CallOutcome::NoCompiledForm,
+        }
+    }
+}
+
 /// Makes the pipeline's body, one programmable block after the other.
 struct Builder<'a> {
     arch: &'a Tna,

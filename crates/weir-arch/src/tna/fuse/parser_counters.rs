@@ -4,7 +4,7 @@
 //! them.
 
 use super::super::externs::{self, ExternOp};
-use super::Builder;
+use super::{Builder, CallOutcome};
 use crate::pipeline_builder::constant;
 use std::collections::BTreeMap;
 use weir_ir::{BinaryOp, Call, ExternId, Loc, Operand, Rvalue, VarId};
@@ -16,11 +16,12 @@ pub(super) struct StackDepths(BTreeMap<usize, usize>);
 /// The most entries of a counter's stack. No nesting of loops needs more.
 const MAX_STACK_DEPTH: usize = 8;
 
-/// The variables of a stack entry. If `follows` is 1, additions to the top entry apply to it too.
+/// The variables of a stack entry. If `updates_with_top` is 1, as `push` with TNA's
+/// `update_with_top` sets it, additions to the top entry apply to this one too.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StackEntry {
     value: VarId,
-    follows: VarId,
+    updates_with_top: VarId,
 }
 
 impl StackDepths {
@@ -47,18 +48,19 @@ impl Builder<'_> {
         }
         let entry = StackEntry {
             value: self.variable("$counter", 8),
-            follows: self.variable("$follows", 1),
+            updates_with_top: self.variable("$updates_with_top", 1),
         };
         self.counter_stacks.insert((counter, depth), entry);
         entry
     }
 
-    /// Appends a call of a counter. `None`: it is no such call. `Some(None)`: it has no compiled
-    /// form.
-    pub(super) fn counter(&mut self, call: &Call, depths: &mut StackDepths, loc: Loc) -> Option<Option<()>> {
+    /// Appends a call of a counter.
+    pub(super) fn counter(&mut self, call: &Call, depths: &mut StackDepths, loc: Loc) -> CallOutcome {
         let program = std::sync::Arc::clone(self.arch.program());
-        let op = externs::own(&program, call, loc).ok()??;
-        Some(match op {
+        let Ok(Some(op)) = externs::own(&program, call, loc) else {
+            return CallOutcome::OtherCall;
+        };
+        CallOutcome::of(match op {
             ExternOp::CounterSet(id, push) => {
                 let depth_before = match push {
                     Some(_) => depths.of(id),
@@ -74,17 +76,17 @@ impl Builder<'_> {
             ExternOp::CounterIsZero(id) => self.counter_compare(id, BinaryOp::Eq, call, depths),
             ExternOp::CounterIsNegative(id) => self.counter_compare(id, BinaryOp::LtSigned, call, depths),
             ExternOp::CounterAdd(id, is_addition) => self.counter_add(id, is_addition, call, depths),
-            _ => return None,
+            _ => return CallOutcome::OtherCall,
         })
     }
 
-    /// Pushes a value on a stack that has `depth_before` entries. `follows`: the argument with the
-    /// new entry's `follows`.
+    /// Pushes a value on a stack that has `depth_before` entries. `update_with_top`: the number of
+    /// that argument, if the call has it.
     fn counter_set(
         &mut self,
         id: ExternId,
         depth_before: usize,
-        follows: Option<usize>,
+        update_with_top: Option<usize>,
         call: &Call,
         depths: &mut StackDepths,
     ) -> Option<()> {
@@ -95,14 +97,14 @@ impl Builder<'_> {
             5.. => self.field_value(call)?,
             _ => call.input(0)?.clone(),
         };
-        let follows = match follows {
+        let updates_with_top = match update_with_top {
             Some(argument) => call.input(argument)?.clone(),
             None => constant(1, 0),
         };
         let entry = self.stack_entry(id, depth_before);
         let value = self.extended(value, 8);
         self.assign(entry.value, Rvalue::Use(value));
-        self.assign(entry.follows, Rvalue::Use(follows));
+        self.assign(entry.updates_with_top, Rvalue::Use(updates_with_top));
         depths.set(id, depth_before + 1);
         Some(())
     }
@@ -145,14 +147,14 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Adds to, or subtracts from, the top entry and those that follow it. An empty stack first
-    /// gets an entry of 0.
+    /// Adds to, or subtracts from, the top entry and those that are updated with it. An empty stack
+    /// first gets an entry of 0.
     fn counter_add(&mut self, id: ExternId, is_addition: bool, call: &Call, depths: &mut StackDepths) -> Option<()> {
         let by = call.input(0)?.clone();
         if depths.of(id) == 0 {
             let entry = self.stack_entry(id, 0);
             self.set(Some(entry.value), 0);
-            self.set(Some(entry.follows), 0);
+            self.set(Some(entry.updates_with_top), 0);
             depths.set(id, 1);
         }
         let last = depths.of(id) - 1;
@@ -160,12 +162,12 @@ impl Builder<'_> {
             let entry = self.stack_entry(id, depth);
             let mut value = self.add_or_subtract(entry.value, by.clone(), is_addition);
             if depth < last {
-                let follows = Rvalue::Mux {
-                    condition: Operand::Var(entry.follows),
+                let updated = Rvalue::Mux {
+                    condition: Operand::Var(entry.updates_with_top),
                     then: value,
                     otherwise: Operand::Var(entry.value),
                 };
-                value = Operand::Var(self.compute(8, follows));
+                value = Operand::Var(self.compute(8, updated));
             }
             self.assign(entry.value, Rvalue::Use(value));
         }

@@ -23,7 +23,7 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
         Op::DirectCounterCount => CallKind::Nothing,
         Op::MeterExecute(id) | Op::RegisterRead(id) | Op::RegisterWrite(id) => host(Some(id.index() as u32)),
         Op::Random => host(Some(RANDOM)),
-        Op::Hash(_) if plain_hash(arch, call).is_some() => plain_hash(arch, call)?,
+        Op::Hash(_) if inlinable_hash(arch, call).is_some() => inlinable_hash(arch, call)?,
         Op::Hash(_) => {
             let algorithm = algorithm(arch, call, 1);
             host((algorithm.is_none() || algorithm == Some(Algorithm::Random)).then_some(RANDOM))
@@ -49,6 +49,8 @@ pub(super) fn call_kind(arch: &V1Model, call: &Call, loc: Loc) -> Option<(FusedC
         | Op::Resubmit(_)
         | Op::Recirculate(_)
         | Op::Truncate => host(None),
+        // Only calls of the program itself, as `touched` classifies them: in the pipeline,
+        // `super::Builder` has replaced them with assignments.
         Op::MarkToDrop => CallKind::Host {
             reads: Vec::new(),
             writes: [arch.fields.egress_spec, arch.fields.mcast_grp]
@@ -69,11 +71,12 @@ pub(super) fn algorithm(arch: &V1Model, call: &Call, index: usize) -> Option<Alg
     *arch.algorithms.get(value)?
 }
 
-/// A hash of scalars whose lengths are known, with bounds that are constants.
-fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
+/// The kind of a hash that compiled code can do inline: one of scalars of known lengths, with
+/// constant bounds. `None`: the host does it.
+fn inlinable_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
     let vars = &arch.program.vars;
     let algorithm = algorithm(arch, call, 1)?;
-    let plain = call.inputs(3).iter().all(|leaf| match leaf {
+    let has_fixed_lengths = call.inputs(3).iter().all(|leaf| match leaf {
         InLeaf::Value(Operand::Var(v)) => matches!(vars.get(*v).map(|v| &v.ty), Some(Type::Bits(_))),
         InLeaf::Value(Operand::Const(_)) => true,
         InLeaf::Header(_) => false,
@@ -81,7 +84,7 @@ fn plain_hash(arch: &V1Model, call: &Call) -> Option<CallKind> {
     let result = *call.outputs(0).first()?;
     let narrow = matches!(vars.get(result)?.ty, Type::Bits(width) if width <= 64);
     let (base, max) = (call.constant_input(2)?, call.constant_input(4)?.max(1));
-    (plain && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
+    (has_fixed_lengths && narrow && algorithm != Algorithm::Random).then_some(CallKind::Hash {
         result,
         data: 3,
         algorithm: algorithm.number(call.calculation)?,

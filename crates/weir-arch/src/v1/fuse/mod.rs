@@ -24,16 +24,26 @@ use weir_ir::{
     ArgumentValue, BinaryOp, BlockId, Call, InLeaf, InstKind, Loc, Operand, Rvalue, Terminator, Type, VarId,
 };
 
-/// Exits of the pipeline.
+/// Exits of the pipeline: their numbers. `exits` lists them in this order.
 pub(crate) mod exit {
     pub const TRANSMIT: u32 = 0;
+    /// `egress_spec` is the drop port at the end of ingress.
     pub const INGRESS_DROP: u32 = 1;
+    /// `egress_spec` is the drop port at the end of egress.
     pub const EGRESS_DROP: u32 = 2;
+    /// The ingress control has ended; nothing after it has run. The packet is multicast, is for
+    /// another queue than that of priority 0, or has requested a clone, digest or the like.
     pub const PUNT_AFTER_INGRESS: u32 = 3;
+    /// The egress control has ended; nothing after it has run. The packet has requested a clone,
+    /// digest or the like, or the blocks after egress may do so.
     pub const END_OF_EGRESS: u32 = 4;
+    /// An assertion has failed.
     pub const ASSERT: u32 = 5;
+    /// The packet has exceeded its instruction budget.
     pub const INSTRUCTION_BUDGET_DROP: u32 = 6;
+    /// The driver runs the received packet from the start of its parser.
     pub const PUNT_FROM_START: u32 = 7;
+    /// A registered extern dropped the packet.
     pub const EXTERN: u32 = 8;
 }
 
@@ -105,7 +115,7 @@ impl AppendCode for Builder<'_> {
             Ok(Op::UpdateChecksum(checksum)) if !checksum.payload && self.is_internet_checksum(call) => {
                 self.checksum(call, checksum.header, true, loc);
             }
-            Ok(Op::Hash(_)) if self.is_plain_sum(call) => self.sum(call, loc),
+            Ok(Op::Hash(_)) if self.is_inlinable_sum(call) => self.sum(call, loc),
             Ok(Op::Assert(_)) => self.assertion(kind, call, loc),
             Ok(Op::Registered(bound)) => self.registered_call(&bound, call, loc),
             Ok(Op::VerifyChecksum(checksum)) => {
@@ -146,15 +156,16 @@ impl Builder<'_> {
         self.is_csum16(call, 3)
     }
 
-    /// Whether a `hash(result, algorithm, base, data, max)` is the Internet checksum of its data
-    /// and nothing else, and all its headers begin at whole words of the sum.
-    fn is_plain_sum(&self, call: &Call) -> bool {
-        let plain = self.is_csum16(call, 1)
+    /// Whether a `hash(result, algorithm, base, data, max)` can be inlined as a sum: it is the
+    /// Internet checksum of its data and nothing else, and all its headers begin at whole words of
+    /// the sum.
+    fn is_inlinable_sum(&self, call: &Call) -> bool {
+        let is_checksum = self.is_csum16(call, 1)
             && call.constant_input(2) == Some(0)
             && call.constant_input(4).is_some_and(|max| max > 0xffff);
         // Bits so far; `None` after a field of variable length.
         let mut bit_offset = Some(0u32);
-        plain
+        is_checksum
             && call.inputs(3).iter().all(|leaf| match leaf {
                 InLeaf::Value(operand) => {
                     let (width, fixed) = match operand {
@@ -177,7 +188,8 @@ impl Builder<'_> {
             })
     }
 
-    /// A sum for which [`Self::is_plain_sum`] holds. First sums the fields of each valid header.
+    /// A sum for which [`Self::is_inlinable_sum`] holds. First sums the fields of each valid
+    /// header.
     fn sum(&mut self, call: &Call, loc: Loc) {
         let mut all = Vec::new();
         let mut so_far = None;
