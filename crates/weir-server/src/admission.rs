@@ -6,6 +6,9 @@
 //! that all connections of the server share. The charge lasts until the answer is sent and the work
 //! is done. A client that sends too slowly loses its request.
 //!
+//! This *message budget* is the first of several: it covers encoded requests, before
+//! [`crate::batches`] covers their decoded updates. docs/internals/glossary.md lists all budgets.
+//!
 //! Quotas per connection keep one client from using the whole budget. The content of messages is
 //! not read here (`decoding.rs`).
 
@@ -43,10 +46,12 @@ const PEER_QUOTA_DIVISOR: usize = 4;
 /// bytes per second.
 const MIN_BYTES_PER_SECOND: u128 = 1 << 20;
 
-/// Intervals of [`MessageLimits::rate_window`]. If another request is refused for lack of budget
-/// during an interval, the rate must hold within that interval, and 1/N of the claimed length must
-/// arrive in it. So a claim without bytes keeps others out for one interval
-/// only.
+/// The number N of intervals of [`MessageLimits::rate_window`].
+///
+/// While the budget suffices for all, the rate must hold over the window. Once another request is
+/// refused for lack of budget during an interval, two conditions must hold within that interval:
+/// the rate, and that 1/N of the claimed length arrives. So a client that claims bytes and sends
+/// none keeps others out for one interval only.
 const RATE_INTERVALS: u32 = 30;
 
 /// The limits of a server's messages.

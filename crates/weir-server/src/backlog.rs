@@ -1,7 +1,9 @@
-//! Load shedding of a stream: which messages are dropped when its client reads slowly.
+//! Sheds outgoing stream messages while their client reads slowly: decides which are dropped.
 //!
-//! Packets, notifications and digest lists may be dropped. Answers of arbitration may not: they
-//! have reserved capacity, and the caller ends the stream when that is used up.
+//! A stream's messages wait in a queue of bounded length. Packets, notifications and digest lists
+//! may be dropped. Answers of arbitration may not: they have reserved capacity, and the caller ends
+//! the stream when that is used up. Unlike the budgets of [`crate::admission`], this limits
+//! messages that the server sends of its own accord.
 
 use tokio::sync::mpsc::Sender;
 

@@ -1,7 +1,8 @@
 //! Admission of large batches: a budget of updates that are decoded at a time.
 //!
 //! A decoded update takes hundreds of bytes for two on the wire. Batches wait for the budget in
-//! order of arrival, before any update is decoded. Small batches are not counted.
+//! order of arrival, before any update is decoded. Small batches are not counted. The bytes of the
+//! encoded request are charged separately ([`crate::admission`]).
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 

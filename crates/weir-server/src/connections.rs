@@ -1,4 +1,4 @@
-//! Accepted connections: their limit, their timeouts, and the batching of small writes.
+//! Accepted connections: their limit, their timeouts, and the coalescing of small writes.
 //!
 //! [`Incoming`] accepts connections. Beyond the limit, the connection without a request for longest
 //! is closed. [`Connection`] wraps a socket: it fails if the peer is silent or accepts no bytes for
@@ -190,28 +190,29 @@ pub(crate) struct Connection<I> {
     has_sent_preface: bool,
     /// Whether the connection is closed in favour of another peer's.
     is_evicted: bool,
-    /// Delays small writes.
-    gate: Arc<WriteGate>,
+    /// Coalesces small writes.
+    coalescer: Arc<WriteCoalescer>,
     /// Set while the peer accepts no bytes: the time by which it must.
     write_deadline: Option<Pin<Box<Sleep>>>,
     /// Its place among the server's connections.
     slot: ConnectionSlot,
 }
 
-/// Delays a connection's writes until the runtime has run all other tasks that were ready.
+/// Coalesces small writes of a connection: delays them until the runtime has run all other tasks
+/// that were ready, which may add to them.
 #[derive(Debug, Default)]
-struct WriteGate(Mutex<GateState>);
+struct WriteCoalescer(Mutex<CoalescerState>);
 
-/// The state of a [`WriteGate`].
+/// The state of a [`WriteCoalescer`].
 #[derive(Debug, Default)]
-struct GateState {
+struct CoalescerState {
     /// The connection's write, if there is one.
     write: DelayedWrite,
-    /// Whether the runtime will wake the gate once other tasks have run.
+    /// Whether the runtime will wake the coalescer once other tasks have run.
     is_scheduled: bool,
 }
 
-/// The write that a [`WriteGate`] delays.
+/// The write that a [`WriteCoalescer`] delays.
 #[derive(Debug, Default)]
 enum DelayedWrite {
     /// There is no write.
@@ -220,15 +221,15 @@ enum DelayedWrite {
     /// The write is delayed; this wakes the connection.
     Delayed(Waker),
     /// The write may proceed.
-    Open,
+    Released,
 }
 
-impl WriteGate {
+impl WriteCoalescer {
     /// Ready once the write may proceed.
-    fn poll_open(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_ready(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut state = lock(&self.0);
         match &mut state.write {
-            DelayedWrite::Open => return Poll::Ready(()),
+            DelayedWrite::Released => return Poll::Ready(()),
             DelayedWrite::Delayed(waker) => waker.clone_from(context.waker()),
             write => *write = DelayedWrite::Delayed(context.waker().clone()),
         }
@@ -247,18 +248,18 @@ impl WriteGate {
     fn after_write(&self, is_written: bool) {
         lock(&self.0).write = match is_written {
             true => DelayedWrite::Nothing,
-            false => DelayedWrite::Open,
+            false => DelayedWrite::Released,
         };
     }
 }
 
-impl Wake for WriteGate {
+impl Wake for WriteCoalescer {
     fn wake(self: Arc<Self>) {
         let mut state = lock(&self.0);
         state.is_scheduled = false;
         match std::mem::take(&mut state.write) {
             DelayedWrite::Delayed(connection) => {
-                state.write = DelayedWrite::Open;
+                state.write = DelayedWrite::Released;
                 drop(state);
                 connection.wake();
             }
@@ -276,7 +277,7 @@ impl<I> Connection<I> {
             has_read: false,
             has_sent_preface: false,
             is_evicted: false,
-            gate: Arc::default(),
+            coalescer: Arc::default(),
             write_deadline: None,
             slot,
         }
@@ -297,18 +298,18 @@ impl<I> Connection<I> {
         }
     }
 
-    /// Ready when `bytes` may be written; `cannot_coalesce`: they cannot be combined with later
-    /// ones.
+    /// Coalesces writes: pending while a write of `bytes` bytes is delayed so that later ones join
+    /// it, ready when it may proceed. `cannot_coalesce`: it cannot be combined with later ones.
     ///
-    /// After its preface the server writes only to peers that have sent valid HTTP/2 preface, so
-    /// this also confirms the peer's protocol.
+    /// Fails if the connection is evicted. Also confirms the peer's protocol: after its preface the
+    /// server writes only to peers that have sent a valid HTTP/2 preface.
     ///
     /// Each of several requests that arrived together wakes the connection when it is answered, and
     /// the runtime runs the connection before the next request. Every answer or two would cost a
     /// system call, the most expensive part of a short request. So a write is delayed until there
     /// are [`MIN_UNDELAYED_BYTES`] bytes, or until all other ready tasks have run. The layers above
     /// (HTTP/2, TLS) may poll several times before they wait.
-    fn poll_admit_write(
+    fn poll_coalesce(
         &mut self,
         context: &mut Context<'_>,
         bytes: usize,
@@ -320,14 +321,14 @@ impl<I> Connection<I> {
         }
         match cannot_coalesce || bytes >= MIN_UNDELAYED_BYTES {
             true => Poll::Ready(Ok(())),
-            false => self.gate.poll_open(context).map(Ok),
+            false => self.coalescer.poll_ready(context).map(Ok),
         }
     }
 
     /// Records the result of a write. Fails if the peer has accepted no bytes for too long: the
     /// transport cannot send such a peer a ping.
     fn after_write(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.gate.after_write(written.is_ready());
+        self.coalescer.after_write(written.is_ready());
         if written.is_ready() {
             self.write_deadline = None;
             return written;
@@ -360,7 +361,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_admit_write(context, buf.len(), false))?;
+        ready!(self.poll_coalesce(context, buf.len(), false))?;
         let written = Pin::new(&mut self.io).poll_write(context, buf);
         self.after_write(context, written)
     }
@@ -383,7 +384,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Connection<I> {
     ) -> Poll<io::Result<usize>> {
         let bytes = bufs.iter().map(|b| b.len()).sum();
         let cannot_coalesce = bufs.len() > 1 && bufs.last().is_some_and(|last| last.len() >= MIN_UNDELAYED_SLICE_BYTES);
-        ready!(self.poll_admit_write(context, bytes, cannot_coalesce))?;
+        ready!(self.poll_coalesce(context, bytes, cannot_coalesce))?;
         let written = Pin::new(&mut self.io).poll_write_vectored(context, bufs);
         self.after_write(context, written)
     }

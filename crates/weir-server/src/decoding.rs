@@ -4,8 +4,9 @@
 //! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
 //! are decoded on the blocking pool ([`offload_if`]). No lock may be held across it.
 //!
-//! It relies on [`EncodedList`], which finds the elements, and on [`budget`], which counts fields.
-//! It does not interpret elements.
+//! It relies on [`EncodedList`], which finds the elements, and on [`budget`], which counts fields:
+//! the limit of one request's decoded memory, while budgets of the server limit all requests
+//! together ([`crate::admission`], [`crate::batches`]). It does not interpret elements.
 
 use crate::refusal::Refusal;
 use prost::{Message, Name};

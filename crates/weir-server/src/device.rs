@@ -91,12 +91,14 @@ pub struct Device {
     /// Held while the commands of one request are submitted, so that no other request's commands
     /// come in between. Acquired after `pipelines`.
     pub(crate) commands: tokio::sync::Mutex<()>,
-    /// The program that processes packets, for uses that must not wait for long Reads.
+    /// A copy of the committed program in `pipelines`: the one that processes packets. For uses
+    /// that must not wait for the lock of `pipelines`, as they might for the length of a long Read.
     live: Mutex<Option<Arc<LoadedProgram>>>,
-    /// The program that is written and read.
+    /// A copy of [`Pipelines::current`]'s program: the saved one if there is one, else the
+    /// committed one. Not to wait for `pipelines`, either.
     current: Mutex<Option<Arc<LoadedProgram>>>,
-    /// The switch that Writes are submitted to, for uses that wait until submitted Writes are
-    /// executed.
+    /// The switch of the program that requests write: a separate one while a program is saved. A
+    /// query of it completes after the Writes that were submitted before.
     pub(crate) written: Mutex<Arc<dyn DataPlane>>,
     /// Ports as control planes add and remove them.
     pub(crate) ports: Arc<Ports>,

@@ -1,4 +1,9 @@
-//! The phase lock of a device: its Writes run concurrently, or its long Reads do, never both.
+//! The phase lock of a device, a group lock (also *room lock*) with two groups: its Writes run
+//! concurrently, or its long Reads do, never both.
+//!
+//! It is built from an `RwLock`, with the roles of the sides reversed. Writes share its read side.
+//! The first long Read of a phase takes its write side, and the others of the phase share that
+//! guard.
 //!
 //! A long Read has more than one step. It must not show half of a batch, so no Write may run during
 //! it. A waiting Write blocks new Reads from joining the running phase. Therefore a Write waits for
@@ -11,13 +16,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// The guard of a Write: a read lock of the `RwLock`, since Writes share it.
+/// The guard of a Write: the `RwLock`'s read side, which Writes share.
 type SharedGuard = OwnedRwLockReadGuard<()>;
-/// The common guard of the Reads of a phase: a write lock of the `RwLock`, since Reads exclude
-/// Writes.
+/// The common guard of the Reads of a phase: the `RwLock`'s write side, which excludes Writes.
 type ExclusiveGuard = OwnedRwLockWriteGuard<()>;
 
-/// A lock that either Writes or long Reads hold, each kind together.
+/// A group lock: either Writes or long Reads hold it, each kind together.
 #[derive(Debug, Default)]
 pub(crate) struct PhasedRwLock {
     /// Writes hold it shared. The Reads of one phase hold it exclusively, by one common guard.

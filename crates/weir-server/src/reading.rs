@@ -4,7 +4,8 @@
 //! starts again in a phase of Reads ([`crate::phases`]), so that it never shows half of a Write. A
 //! step is bounded in queries, results and visited entries ([`StepBudget`]), since packets wait for
 //! it. A Read is aborted if it takes longer than its results justify, if a Write has waited too
-//! long for it, or if its client has left.
+//! long for it, or if its client has left. The step budget limits time, not memory as the other
+//! budgets do.
 //!
 //! The protocols supply the queries ([`Queries`]) and send the results ([`EntitySink`]). This
 //! module knows neither their messages nor their tables.

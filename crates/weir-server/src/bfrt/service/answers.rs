@@ -2,7 +2,8 @@
 //!
 //! Such an answer is in memory as a whole from its first entry until its client has received it. It
 //! therefore holds a permit of the server's budget. The permit is returned when the answer is both
-//! complete and sent.
+//! complete and sent. It is the one budget for outgoing messages; requests have those of
+//! [`crate::admission`] and [`crate::batches`].
 
 use crate::refusal::Refusal;
 use std::pin::Pin;

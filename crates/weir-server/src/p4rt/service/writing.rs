@@ -24,15 +24,19 @@ use weir_proto::p4::v1::write_request::Atomicity;
 use weir_proto::p4rt_raw::WriteRequest;
 use weir_table::{EntryAction, ProfileOp};
 
-/// Steps that are given to the switch while those before are done: some milliseconds, so that it
-/// does not wait for the next ones.
-const AHEAD: usize = 32;
+/// Steps of a part of a batch. A part is submitted to the switch while the part before is executed,
+/// so that the switch never waits for the next one. They take some milliseconds.
+const STEPS_PER_PART: usize = 32;
 
-/// Largest trailer for a request.
+/// The most bytes of the trailer with a request's errors: the client's `weir-max-error-bytes`, up
+/// to the configured maximum. Without it a small limit, which the default settings of clients
+/// accept.
 pub fn error_limit(config: &Config, metadata: &MetadataMap) -> usize {
-    let said = metadata.get("weir-max-error-bytes").and_then(|v| v.to_str().ok());
-    let said: Option<usize> = said.and_then(|text| text.parse().ok());
-    said.unwrap_or(config.small_error_bytes).min(config.max_error_bytes)
+    let requested = metadata.get("weir-max-error-bytes").and_then(|v| v.to_str().ok());
+    let requested: Option<usize> = requested.and_then(|text| text.parse().ok());
+    requested
+        .unwrap_or(config.small_error_bytes)
+        .min(config.max_error_bytes)
 }
 
 /// Resolves an update within the permissions of a role.
@@ -216,7 +220,7 @@ async fn submit(
     let (mut outcomes, mut given) = (Vec::new(), None);
     let mut guard = YieldingGuard::acquire(&shared.device.commands).await;
     loop {
-        let next = submit_part(steps.by_ref().take(AHEAD).collect());
+        let next = submit_part(steps.by_ref().take(STEPS_PER_PART).collect());
         let (next, lost) = match (next, &given) {
             (Ok(next), _) => (next, None),
             (Err((refusal, _)), None) => return Err(refusal),
