@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// If the buckets take more bytes than this, an additional pass prefetches them. It computes all
-/// hashes once more. Records are prefetched in any case. The value was measured for this structure;
-/// the measurement is not recorded.
+/// hashes once more. Records are prefetched in any case. No measurement of
+/// the value is on record.
 const INDEX_PREFETCH_MIN_BYTES: usize = 128 << 10;
 
 /// Readers' view.

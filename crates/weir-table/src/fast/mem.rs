@@ -21,9 +21,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Larger arrays of slots are prefetched: a lookup first prefetches the lines of the whole vector,
 /// then reads them. (Some lookups interleave prefetches with the search instead.) Smaller ones
-/// mostly stay in the near caches, where the pass costs more than it gains. The value was measured
-/// for slots with keys and results in them; the measurement is not recorded. Hash tables of
-/// pointers to records have lower values of their own.
+/// mostly stay in the near caches, where the pass costs more than it gains. Hash tables of pointers
+/// to records have lower values of their own. No measurement of the values is on record.
 pub(super) const SLOTS_PREFETCH_MIN_BYTES: usize = 256 << 10;
 
 /// Prefetches a line into the cache. Any address is allowed.

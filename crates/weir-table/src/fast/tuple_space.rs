@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A tuple's buckets are prefetched if they take more bytes than this. Here a prefetch is cheap,
-/// since all hashes are known, and the tuples of a table compete for the caches. The value was
-/// measured for this structure; the measurement is not recorded.
+/// since all hashes are known, and the tuples of a table compete for the caches. No measurement of
+/// the value is on record.
 const TUPLE_PREFETCH_MIN_BYTES: usize = 64 << 10;
 /// Fewer active keys than this are hashed one by one.
 const FEW_KEYS: u32 = 8;
