@@ -13,7 +13,7 @@ mod parser_loops;
 mod sums;
 mod unaligned;
 
-pub(crate) use self::parser_loops::non_consuming_loops;
+pub(crate) use self::parser_loops::{ParserCosts, non_consuming_loops};
 
 use crate::error::{LeftOut, NotCompiled};
 use crate::fused::{Fused, FusedArguments, Input};
@@ -27,7 +27,7 @@ use weir_ir::passes::{Scope, VarSet, fold_paths};
 use weir_ir::pipeline::{CallKind, Pipeline, Touched};
 use weir_ir::{
     Arena, Argument, ArgumentValue, BasicBlock, BinaryOp, Bits, BlockId, Body, Call, Display, ExternId, Header,
-    HeaderId, Inst, InstKind, Loc, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
+    HeaderId, Inst, InstKind, Loc, Mark, Operand, Program, Rvalue, Terminator, Type, Var, VarId, VarKind,
 };
 
 pub(crate) use exits::{ExitTable, drop_exit, punt_exit, queue, recirculate, stamp_and_transmit, transmit};
@@ -59,8 +59,8 @@ pub(crate) struct PipelineBuilder {
     pub cursor: BlockId,
     /// Running sums of the architecture's checksum externs, by instance.
     pub sums: Vec<(ExternId, VarId)>,
-    /// See [`Pipeline::parser_iterations`].
-    parser_iterations: u32,
+    /// What the blocks of a parser that are in no loop count in the interpreter's limits.
+    unmarked_blocks: u64,
 }
 
 /// A parser, control or deparser of the program that was appended to the body.
@@ -93,7 +93,7 @@ impl PipelineBuilder {
             blocks,
             cursor,
             sums: Vec::new(),
-            parser_iterations: u32::MAX,
+            unmarked_blocks: 0,
         }
     }
 
@@ -228,20 +228,29 @@ impl PipelineBuilder {
         block.insts.insert(0, Inst { kind, loc: block.loc });
     }
 
-    /// Bounds the loops of an appended parser.
+    /// Marks the loops of an appended parser.
     pub(crate) fn bound_loops(&mut self, parser: &Body, appended: &Appended) {
         for id in non_consuming_loops(parser) {
             self.mark_as_parser(appended.basic_blocks[id.index()]);
         }
-        self.bound_iterations(parser, parser.blocks.ids());
+        let costs = self.costs_of_parser(parser);
+        for (id, count) in costs.looped {
+            self.mark_parser_blocks(appended.basic_blocks[id.index()], count);
+        }
     }
 
-    /// Lowers the limit on iterations to the one of a parser of the program. `origins`: for each
-    /// block of the pipeline that is a copy of a parser's block, the latter.
-    pub(crate) fn bound_iterations(&mut self, parser: &Body, origins: impl Iterator<Item = BlockId>) {
-        if let Some(limit) = parser_loops::certain_iterations(&self.program, parser, origins) {
-            self.parser_iterations = self.parser_iterations.min(limit);
-        }
+    /// The costs of a parser of the program that is appended.
+    pub(crate) fn costs_of_parser(&mut self, parser: &Body) -> ParserCosts {
+        let costs = ParserCosts::of(&self.program, parser);
+        self.unmarked_blocks = self.unmarked_blocks.max(costs.others);
+        costs
+    }
+
+    /// Begins a basic block with the mark that it counts as this many blocks of a parser.
+    pub(crate) fn mark_parser_blocks(&mut self, block: BlockId, count: u32) {
+        let block = &mut self.blocks[block];
+        let kind = InstKind::Mark(Mark::ParserBlocks(count));
+        block.insts.insert(0, Inst { kind, loc: block.loc });
     }
 
     /// Joins the two ends of a parser, `accepted` and `rejected`. Stores the error in `field` and
@@ -334,8 +343,8 @@ pub(crate) struct FinishedPipeline<C> {
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
-    /// See [`Pipeline::parser_iterations`].
-    pub parser_iterations: u32,
+    /// See [`Pipeline::parser_blocks`].
+    pub parser_blocks: u32,
     /// Parts of the program that the body leaves to the interpreter.
     pub left_out: Vec<LeftOut>,
 }
@@ -368,7 +377,6 @@ impl PipelineBuilder {
             }
         }
         let program = Arc::new(self.program);
-        let parser_iterations = self.parser_iterations;
         let unaligned = unaligned::leave_before(&program, &mut body, punt_from_start);
         let mut set = VarSet::new(program.vars.len());
         inputs.iter().for_each(|(v, _)| set.insert(*v));
@@ -379,6 +387,7 @@ impl PipelineBuilder {
         };
         fold_paths(scope, &mut body, MAX_FOLD_ROUNDS);
         join_sums::join_sums(&program, &mut body);
+        let parser_blocks = parser_loops::limit_at_header(&body, self.unmarked_blocks);
         let (mut calls, mut kinds) = (Vec::new(), Vec::new());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
@@ -398,7 +407,7 @@ impl PipelineBuilder {
             calls,
             kinds,
             table_states: Vec::new(),
-            parser_iterations,
+            parser_blocks,
             left_out: unaligned.map_or(Vec::new(), |loc| {
                 let problem = "what the parser takes does not end at a whole byte";
                 let why = NotCompiled::new(&program, loc, problem);
@@ -423,7 +432,7 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             table_states: self.table_states,
             instruction_budget_drop: exit_table.instruction_budget_drop,
             punt_from_start: exit_table.punt_from_start,
-            parser_iterations: self.parser_iterations,
+            parser_blocks: self.parser_blocks,
             exits,
             body: self.body,
             inputs: self.inputs.iter().map(|(v, _)| *v).collect(),

@@ -118,14 +118,15 @@ impl Client {
     }
 
     /// Closes the stream. When this returns, all messages are sent and the target has ended the
-    /// stream, or a second has passed. Other clones of the client can still read and, with BF
-    /// Runtime, write.
+    /// stream, or a second has passed. Subscriptions end. Other clones of the client can still read
+    /// and, with BF Runtime, write.
     pub async fn close(self) {
         self.shared.closing.store(true, std::sync::atomic::Ordering::Relaxed);
         self.shared.set_outgoing(None);
         let mut standing = self.shared.standing.subscribe();
         let ended = standing.wait_for(|s| matches!(s, Standing::Lost(_) | Standing::Observer));
         let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;
+        self.shared.hub.close();
     }
 
     /// The options of the connection.
@@ -154,10 +155,11 @@ impl Client {
     pub async fn primary(&self) -> Result<(), Error> {
         let mut standing = self.shared.standing.subscribe();
         let is_for_good = self.shared.options.reconnect.is_none();
+        let is_closing = || self.shared.closing.load(std::sync::atomic::Ordering::Relaxed);
         let reached = standing
             .wait_for(|s| match s {
                 Standing::Primary | Standing::Observer => true,
-                Standing::Lost(_) => is_for_good,
+                Standing::Lost(_) => is_for_good || is_closing(),
                 Standing::Connecting | Standing::Backup(_) => false,
             })
             .await

@@ -81,7 +81,7 @@ pub struct Subscription<T> {
 }
 
 impl<T> Subscription<T> {
-    /// The next event; `None` after the client is dropped.
+    /// The next event; `None` after the client is closed or dropped.
     pub async fn next(&mut self) -> Option<T> {
         self.receiver.recv().await
     }
@@ -105,7 +105,14 @@ impl<T> Subscription<T> {
 
 /// The subscribers to events of one kind.
 #[derive(Debug)]
-pub(crate) struct Topic<T>(Mutex<Vec<Subscriber<T>>>);
+pub(crate) struct Topic<T>(Mutex<Subscribers<T>>);
+
+#[derive(Debug)]
+struct Subscribers<T> {
+    all: Vec<Subscriber<T>>,
+    /// No event comes any more, and there are no subscribers.
+    is_closed: bool,
+}
 
 #[derive(Debug, Clone)]
 struct Subscriber<T> {
@@ -118,7 +125,8 @@ struct Subscriber<T> {
 
 impl<T> Default for Topic<T> {
     fn default() -> Self {
-        Topic(Mutex::default())
+        let (all, is_closed) = (Vec::new(), false);
+        Topic(Mutex::new(Subscribers { all, is_closed }))
     }
 }
 
@@ -133,18 +141,28 @@ impl<T: Clone> Topic<T> {
             lost: Arc::clone(&lost),
             overflow,
         };
-        self.lock().push(subscriber);
+        let mut subscribers = self.lock();
+        if !subscribers.is_closed {
+            subscribers.all.push(subscriber);
+        }
         Subscription { receiver, lost }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Subscriber<T>>> {
+    /// Ends all subscriptions, once what is queued has been taken, and those that are made later.
+    fn close(&self) {
+        let mut subscribers = self.lock();
+        subscribers.is_closed = true;
+        subscribers.all.clear();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Subscribers<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts lost events for the subscribers to an object.
     pub fn lose(&self, id: u32, count: u64) {
-        let all = self.lock();
-        for subscriber in all.iter().filter(|s| s.id == 0 || s.id == id) {
+        let subscribers = self.lock();
+        for subscriber in subscribers.all.iter().filter(|s| s.id == 0 || s.id == id) {
             subscriber.lost.fetch_add(count, Ordering::Relaxed);
         }
     }
@@ -152,7 +170,7 @@ impl<T: Clone> Topic<T> {
     /// Sends an event to all subscribers to an object. Returns whether at least one has queued it.
     pub async fn tell(&self, id: u32, event: T) -> bool {
         let wanted: Vec<Subscriber<T>> = {
-            let mut all = self.lock();
+            let all = &mut self.lock().all;
             all.retain(|s| !s.sender.is_closed());
             all.iter().filter(|s| s.id == 0 || s.id == id).cloned().collect()
         };
@@ -178,6 +196,16 @@ pub(crate) struct Hub {
     pub packets: Topic<PacketIn>,
     pub idle: Topic<IdleEntry>,
     pub ports: Topic<PortChange>,
+}
+
+impl Hub {
+    /// Ends all subscriptions.
+    pub fn close(&self) {
+        self.digests.close();
+        self.packets.close();
+        self.idle.close();
+        self.ports.close();
+    }
 }
 
 #[cfg(test)]

@@ -297,17 +297,20 @@ impl<'a, T: Tracer + ?Sized> Run<'a, T> {
                 *calls += 1;
                 self.call(call, site, loc)
             }
-            InstKind::Mark(mark) => {
-                self.trace(
-                    || match mark {
-                        Mark::EnterAction(action) => Event::EnterAction { action: *action },
-                        Mark::Enter(name) => Event::Enter { name },
-                        Mark::Leave => Event::Leave,
-                    },
-                    loc,
-                );
+            InstKind::Mark(Mark::EnterAction(action)) => {
+                self.trace(|| Event::EnterAction { action: *action }, loc);
                 Step::Next
             }
+            InstKind::Mark(Mark::Enter(name)) => {
+                self.trace(|| Event::Enter { name }, loc);
+                Step::Next
+            }
+            InstKind::Mark(Mark::Leave) => {
+                self.trace(|| Event::Leave, loc);
+                Step::Next
+            }
+            // In bodies of pipelines only, which are not interpreted.
+            InstKind::Mark(Mark::ParserBlocks(_)) => Step::Next,
         }
     }
 

@@ -33,10 +33,10 @@ pub struct Pipeline {
     /// The exit of a packet that compiled code cannot process, such as one whose cursor is not at a
     /// whole byte. Only taken before any call: the driver runs the packet from the start.
     pub punt_from_start: u32,
-    /// The most passes of parsers' loop headers by one packet, in all. A packet that exceeds it
-    /// leaves by `punt_from_start`: the interpreter, which counts basic blocks of the program
-    /// instead of passes, decides whether it times out.
-    pub parser_iterations: u32,
+    /// The most that [`Mark::ParserBlocks`](crate::Mark::ParserBlocks) of a packet may add up to at
+    /// the header of a parser's loop, so that the interpreter certainly does not time out. A packet
+    /// that exceeds it leaves by `punt_from_start`, and the interpreter decides.
+    pub parser_blocks: u32,
     /// The exit of a packet that exceeds its instruction budget.
     pub instruction_budget_drop: u32,
     /// By table index: whether lookups must keep the order of packets, because of direct meters.

@@ -526,6 +526,7 @@ impl Printer<'_> {
             InstKind::Mark(Mark::EnterAction(a)) => format!("enter_action a{}", a.index()),
             InstKind::Mark(Mark::Enter(name)) => format!("enter {}", quoted(name)),
             InstKind::Mark(Mark::Leave) => "leave".into(),
+            InstKind::Mark(Mark::ParserBlocks(count)) => format!("parser_blocks {count}"),
         }
     }
 

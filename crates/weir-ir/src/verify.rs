@@ -383,7 +383,8 @@ impl<'a> Verifier<'a> {
                     format!("there is no action {a:?}")
                 });
             }
-            InstKind::Mark(_) => {}
+            InstKind::Mark(Mark::ParserBlocks(_)) => self.require(false, || "a mark of a pipeline".into()),
+            InstKind::Mark(Mark::Enter(_) | Mark::Leave) => {}
         }
     }
 

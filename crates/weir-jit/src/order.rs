@@ -15,8 +15,9 @@ use weir_ir::{InstKind, Terminator};
 pub(crate) fn why_serial(analysis: &Analysis<'_>, layout: &Layout) -> Option<String> {
     let pipeline = analysis.pipeline;
     let mut touched: BTreeMap<u32, (usize, String)> = BTreeMap::new();
-    // Exits that packets take, among them those that punt.
-    let mut punts: BTreeSet<u32> = analysis.loops.values().map(|l| l.exit(pipeline)).collect();
+    // Exits that packets take, among them those that punt. The exit of packets whose parser nearly
+    // times out is left out: such packets may meet a direct meter after the others of their vector.
+    let mut punts: BTreeSet<u32> = BTreeSet::new();
     for (segment, region) in layout.regions.iter().enumerate() {
         for &id in region {
             let block = &pipeline.body.blocks[id];

@@ -98,6 +98,11 @@ impl Switch {
         })
     }
 
+    /// Raises an error unless the architecture has a port of this number.
+    fn check_port(&self, port: &Bound<'_, PyAny>) -> PyResult<()> {
+        packets::port_of(port, self.port_bits).map(drop)
+    }
+
     /// Executes a text of entries, in any format that weir reads. All or nothing.
     fn configure(&self, py: Python<'_>, text: &str, name: &str) -> PyResult<()> {
         let done = self.with(py, |switch| -> weir_entries::Result<()> {

@@ -183,10 +183,36 @@ def test_a_closed_client_raises(target: Target) -> None:
         rules.insert({"dst_addr": "1&&&1"}, "to", {"port": 3}, priority=1)
 
 
+def test_what_waits_ends_when_the_client_is_closed(target: Target) -> None:
+    client = weir.connect(target(FEATURES, "p4runtime", "--cpu-port", "510"))
+    packets = client.packets()
+    waiting: List[object] = []
+    thread = threading.Thread(target=lambda: waiting.extend(packets))
+    thread.start()
+    client.close()
+    thread.join(30)
+    assert not thread.is_alive() and waiting == []
+    assert list(client.packets()) == []
+    with pytest.raises(StopIteration):
+        next(packets)
+    with pytest.raises(weir.WeirError):
+        client.primary()
+
+
 def test_idle_entries_are_notified(target: Target, tmp_path: Path) -> None:
     with weir.connect(target(FEATURES, "p4runtime")) as client:
         idle = client.idle_entries("rules")
         assert idle.pending() is None and idle.lost == 0
+    program = PROGRAMS / "l2_switch_tna" / "l2_switch_tna.p4"
+    with weir.connect(target(program, "bfrt"), "bfrt") as client:
+        idle = client.idle_entries()
+        sources = next(table for table in map(client.table, client.tables) if table.name.endswith("source_macs"))
+        name = sources.name
+        key = {field["name"]: 1 for field in sources.info["keys"]}
+        actions = [action["name"] for action in sources.info["actions"] if not action["parameters"]]
+        sources.insert(key, actions[0], {"$ENTRY_TTL": 20})
+        found = next(idle)
+        assert found.entry.table == name and not found.is_active
 
 
 def test_digests_come(target: Target) -> None:

@@ -251,3 +251,9 @@ def test_scapy_packets_are_taken(switch: weir.Switch) -> None:
     [(port, data)] = switch.send(1, packet)
     assert port == 3 and Ether(data)[IP].dst == "10.0.0.1"
     assert switch.send_many([(1, packet)]) == [[(3, data)]]
+
+
+def test_the_port_of_the_controller_is_one_that_exists(features: weir.Program) -> None:
+    for port in (100000, -1):
+        with pytest.raises(ValueError, match="port"):
+            weir.Switch(features, cpu_port=port)

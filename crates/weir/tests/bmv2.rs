@@ -286,6 +286,14 @@ fn the_runtime_cli_changes_a_running_switch() {
     ] {
         assert!(printed.contains(expected), "{expected}: {printed}");
     }
+    // As the prompt does where a name is completed before the first command.
+    let address = switch.address("simple_switch_CLI");
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    stream.write_all(b"\"names\"\n").unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    let (greeting, names) = (lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap());
+    assert!(greeting.contains("weir_runtime"), "{greeting}");
+    assert!(names.contains("destination_macs"), "{names}");
     let saved = links.path("saved.json");
     switch.cli(&links, &format!("write_config_to_file {}\n", saved.display()));
     let again = Switch::start(&links, &["-i", "1@null", &saved.display().to_string()]);

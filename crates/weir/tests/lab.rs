@@ -91,6 +91,21 @@ fn the_example_pings_across_three_switches() {
 }
 
 #[test]
+fn an_example_takes_no_program_of_the_current_folder() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ipv4_router.p4"), "garbage").unwrap();
+    let mut command = weir();
+    command
+        .args(["lab", "--example", "basic", "--run", "-"])
+        .current_dir(folder.path());
+    let out = run(&mut command, "h1 ping -c 1 h2\n");
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+}
+
+#[test]
 fn a_link_that_is_down_fails_a_script() {
     if !can_run() {
         return;

@@ -1,9 +1,8 @@
-//! Finds a parser's loops, and bounds the passes through them that certainly keep the interpreter's
-//! limits.
+//! Finds a parser's loops, and what their basic blocks count in the interpreter's limits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_interp::{INSTRUCTION_BUDGET, PARSER_BUDGET};
-use weir_ir::{BasicBlock, BlockId, Body, Program, cost};
+use weir_ir::{BasicBlock, BlockId, Body, InstKind, Mark, Program, cost};
 
 /// Basic blocks of a parser in loops that consume nothing of the packet, and blocks on paths
 /// between two such loops.
@@ -11,45 +10,42 @@ pub(crate) fn non_consuming_loops(parser: &Body) -> BTreeSet<BlockId> {
     loops_of(parser, |block| !block.can_fail())
 }
 
-/// The most passes of a parser's loop headers, in a pipeline, with which the interpreter certainly
-/// does not time out. `None`: the parser has no loops. `origins`: for each block of the pipeline
-/// that is a copy of a parser's block, the latter.
-///
-/// It is the interpreter's budget, divided by the highest cost of one pass: the way from a loop
-/// header to the next. That cost is bounded as follows.
-///
-/// - Blocks that can fail are fixed points: folding removes and copies other blocks, but not these.
-///   A pass executes no block of the pipeline twice. So it executes each of these at most as often
-///   as the architecture has appended it.
-/// - Every loop has such a block: [`PipelineBuilder::mark_as_parser`] makes all blocks of
-///   [`non_consuming_loops`] able to fail.
-/// - So between two executions of such blocks, each other block is executed once at most. The same
-///   holds before the first one of a pass and after its last one.
-///
-/// [`PipelineBuilder::mark_as_parser`]: super::PipelineBuilder::mark_as_parser
-pub(super) fn certain_iterations(
-    program: &Program,
-    parser: &Body,
-    origins: impl Iterator<Item = BlockId>,
-) -> Option<u32> {
-    let (looped, non_consuming) = (loops_of(parser, |_| true), non_consuming_loops(parser));
-    if looped.is_empty() {
-        return None;
+/// What a parser's basic blocks count in the interpreter's limits: 1, and more where a block is
+/// expensive, so that who keeps the limit on blocks keeps the one on instructions, too.
+pub(crate) struct ParserCosts {
+    /// By block, in loops and on paths between two loops.
+    pub looped: BTreeMap<BlockId, u32>,
+    /// All other blocks together. A packet passes each of them once at most.
+    pub others: u64,
+}
+
+impl ParserCosts {
+    /// The costs of a parser of a program.
+    pub(crate) fn of(program: &Program, parser: &Body) -> Self {
+        let unit = INSTRUCTION_BUDGET / PARSER_BUDGET;
+        let cost = |id: BlockId| cost::block(program, &parser.blocks[id]).div_ceil(unit).max(1);
+        let is_looped = loops_of(parser, |_| true);
+        let others = parser.blocks.ids().filter(|id| !is_looped.contains(id));
+        ParserCosts {
+            others: others.map(|id| u64::from(cost(id))).sum(),
+            looped: is_looped.into_iter().map(|id| (id, cost(id))).collect(),
+        }
     }
-    // Costs are numbers of blocks, as in the parser's budget. An expensive block counts as several,
-    // so that the instruction budget is kept, too.
-    let unit = INSTRUCTION_BUDGET / PARSER_BUDGET;
-    let cost = |id: BlockId| u64::from(cost::block(program, &parser.blocks[id]).div_ceil(unit).max(1));
-    let can_fail = |id: &BlockId| parser.blocks[*id].can_fail() || non_consuming.contains(id);
-    let failing: Vec<BlockId> = origins.filter(|id| looped.contains(id) && can_fail(id)).collect();
-    let others: u64 = looped.iter().filter(|id| !can_fail(id)).map(|id| cost(*id)).sum();
-    let cost_of_pass =
-        failing.iter().map(|id| cost(*id)).sum::<u64>() + (failing.len() as u64 + 1).saturating_mul(others);
-    let outside: u64 = parser.blocks.ids().filter(|id| !looped.contains(id)).map(cost).sum();
-    let rest = u64::from(PARSER_BUDGET).saturating_sub(outside);
-    // The last pass may be incomplete.
-    let iterations = (rest / cost_of_pass.max(1)).saturating_sub(1);
-    Some(u32::try_from(iterations).unwrap_or(PARSER_BUDGET))
+}
+
+/// The most that marks may add up to at a loop header of a pipeline. `others`: what a packet may
+/// count without marks.
+///
+/// From one loop header to the next, or to the end of the parser, no block of the pipeline is
+/// executed twice. So what is added there is at most the sum of all marks of the body.
+pub(super) fn limit_at_header(body: &Body, others: u64) -> u32 {
+    let insts = body.blocks.iter().flat_map(|(_, block)| &block.insts);
+    let marks = insts.map(|inst| match inst.kind {
+        InstKind::Mark(Mark::ParserBlocks(count)) => u64::from(count),
+        _ => 0,
+    });
+    let rest = u64::from(PARSER_BUDGET).saturating_sub(others);
+    u32::try_from(rest.saturating_sub(marks.sum())).unwrap_or(PARSER_BUDGET)
 }
 
 /// Basic blocks in the loops of an induced subgraph, and blocks on its paths between two such
@@ -166,23 +162,26 @@ mod tests {
         assert_eq!(found(&blocks), [1, 2, 3]);
     }
 
-    fn iterations(blocks: &[(&[usize], bool)], appended: &[usize]) -> Option<u32> {
-        let appended = appended.iter().map(|n| BlockId::new(*n));
-        certain_iterations(&Program::default(), &made(blocks), appended)
+    #[test]
+    fn blocks_of_loops_are_marked_and_others_count_once() {
+        let costs = |blocks| ParserCosts::of(&Program::default(), &made(blocks));
+        let none = costs(&[(&[1], true), (&[], false)]);
+        assert_eq!((none.looped.len(), none.others), (0, 2));
+        let three = costs(&[(&[1], true), (&[2], false), (&[0, 3], true), (&[], false)]);
+        let looped: Vec<(usize, u32)> = three.looped.iter().map(|(id, cost)| (id.index(), *cost)).collect();
+        assert_eq!((looped, three.others), (vec![(0, 1), (1, 1), (2, 1)], 1));
     }
 
     #[test]
-    fn the_limit_is_what_the_interpreter_certainly_allows() {
-        assert_eq!(iterations(&[(&[1], true), (&[], false)], &[0, 1]), None);
-        // Of 65,536 blocks one is outside of the loop, and one pass may be cut.
-        assert_eq!(iterations(&[(&[0, 1], true), (&[], false)], &[0, 1]), Some(65_534));
-        // A block that cannot fail may be copied to both sides of each one that can.
-        let three: &[(&[usize], bool)] = &[(&[1], true), (&[2], false), (&[0, 3], true), (&[], false)];
-        assert_eq!(iterations(three, &[0, 1, 2, 3]), Some(65_535 / 5 - 1));
-        // Blocks that the architecture has appended twice.
-        assert_eq!(iterations(three, &[0, 1, 2, 3, 0, 1, 2]), Some(65_535 / 9 - 1));
-        // Blocks of non-consuming loops are made ones that can fail.
-        let non_consuming: &[(&[usize], bool)] = &[(&[1], false), (&[0, 2], false), (&[], false)];
-        assert_eq!(iterations(non_consuming, &[0, 1, 2]), Some(65_535 / 2 - 1));
+    fn the_limit_leaves_room_for_one_pass() {
+        let mut body = made(&[(&[0, 1], true), (&[], false)]);
+        assert_eq!(limit_at_header(&body, 0), PARSER_BUDGET);
+        let mark = Inst {
+            kind: InstKind::Mark(Mark::ParserBlocks(3)),
+            loc: Loc::default(),
+        };
+        body.blocks[BlockId::new(0)].insts.push(mark);
+        assert_eq!(limit_at_header(&body, 4), PARSER_BUDGET - 7);
+        assert_eq!(limit_at_header(&body, PARSER_BUDGET.into()), 0);
     }
 }

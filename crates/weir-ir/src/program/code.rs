@@ -170,6 +170,10 @@ pub enum Mark {
     Enter(String),
     /// The innermost body ends.
     Leave,
+    /// A basic block of a parser's loop begins, which counts as this many in the interpreter's
+    /// limit. Only in bodies of a [`Pipeline`](crate::pipeline::Pipeline): passes over them copy
+    /// the mark with the code, so that compiled code can count as the interpreter does.
+    ParserBlocks(u32),
 }
 
 /// The value of an assignment. Operands of one operation have equal widths unless said otherwise.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::pipeline::Pipeline;
-use weir_ir::{BlockId, Body, Terminator, cost};
+use weir_ir::{BasicBlock, BlockId, Body, InstKind, Mark, Terminator, cost};
 
 /// A loop: the blocks on paths from its head back to the head, inclusive.
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub blocks: BTreeSet<BlockId>,
-    /// It belongs to a parser. Recognised by what only parsers have: blocks that select, or that
-    /// can fail.
+    /// It belongs to a parser: blocks of it are marked.
     pub is_parser: bool,
     /// Packets suspend in it at lookups.
     pub suspends: bool,
@@ -19,7 +18,7 @@ impl Loop {
     fn add(&mut self, body: &Body, blocks: BTreeSet<BlockId>) {
         for &id in &blocks {
             let block = &body.blocks[id];
-            self.is_parser |= block.can_fail() || matches!(block.terminator, Terminator::Select { .. });
+            self.is_parser |= parser_blocks(block) > 0;
             self.suspends |= matches!(block.terminator, Terminator::Lookup(_) | Terminator::Suspend(_));
         }
         self.blocks.extend(blocks);
@@ -28,7 +27,7 @@ impl Loop {
     /// The most that a packet's loops may have cost at this one's head.
     pub fn limit(&self, pipeline: &Pipeline) -> u32 {
         match self.is_parser {
-            true => pipeline.parser_iterations,
+            true => pipeline.parser_blocks,
             false => weir_interp::INSTRUCTION_BUDGET,
         }
     }
@@ -65,20 +64,29 @@ pub(super) fn loops(body: &Body, order: &[BlockId]) -> BTreeMap<BlockId, Loop> {
     loops
 }
 
-/// By block: what it adds to the cost of a packet's loops. Of a parser's loops the passes of their
-/// heads count.
+/// By block: what it adds to the cost of a packet's loops. Of parsers the marks count, which may be
+/// in copies of blocks outside of loops, too.
 pub(super) fn costs(pipeline: &Pipeline, loops: &BTreeMap<BlockId, Loop>) -> Vec<u32> {
     let program = &pipeline.program;
     let blocks = &pipeline.body.blocks;
-    let mut costs = vec![0; blocks.len()];
-    for (head, _) in loops.iter().filter(|(_, looped)| looped.is_parser) {
-        costs[head.index()] = 1;
+    if loops.is_empty() {
+        return vec![0; blocks.len()];
     }
+    let mut costs: Vec<u32> = blocks.iter().map(|(_, block)| parser_blocks(block)).collect();
     let others = loops.values().filter(|looped| !looped.is_parser);
     for &id in others.flat_map(|looped| &looped.blocks) {
         costs[id.index()] = cost::block(program, &blocks[id]);
     }
     costs
+}
+
+/// The sum of the marks of a block.
+fn parser_blocks(block: &BasicBlock) -> u32 {
+    let marks = block.insts.iter().map(|inst| match inst.kind {
+        InstKind::Mark(Mark::ParserBlocks(count)) => count,
+        _ => 0,
+    });
+    marks.fold(0, u32::saturating_add)
 }
 
 /// Blocks on paths from `head` to `last` that do not pass `head` again, inclusive. `before` has the
@@ -105,7 +113,7 @@ fn reachable(mut seen: BTreeSet<BlockId>, start: BlockId, next: impl Fn(BlockId)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_ir::{BasicBlock, Bits, HeaderId, Inst, InstKind, Loc, Operand};
+    use weir_ir::{Bits, HeaderId, Inst, Loc, Operand};
 
     /// Blocks with two successors, one, or none.
     fn body(targets: &[&[usize]]) -> Body {

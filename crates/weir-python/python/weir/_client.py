@@ -158,11 +158,13 @@ class Subscription(Generic[T]):
             # Another thread may take the event first: then this call waits for the next one.
 
     def __iter__(self) -> Iterator[T]:
-        while True:
-            found = self.next()
-            if found is None:
-                return
-            yield found
+        return self
+
+    def __next__(self) -> T:
+        found = self.next()
+        if found is None:
+            raise StopIteration
+        return found
 
     def pending(self) -> Optional[T]:
         """The next event, if there is one; does not wait."""

@@ -292,6 +292,8 @@ class Switch:
         self.cpu_port = cpu_port
         """The port of the controller, for :meth:`packet_in` and :meth:`packet_out`."""
         self._native = _weir.Switch(program._native, engine == "jit")
+        if cpu_port is not None:
+            self._native.check_port(cpu_port)
         self.tables = Tables(self._native, program)
         """The tables, by name."""
         files = [entries] if isinstance(entries, (str, os.PathLike)) else entries

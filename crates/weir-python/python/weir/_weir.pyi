@@ -94,6 +94,9 @@ class Switch:
     def interpreted(self) -> List[str]:
         """Why packets are interpreted."""
 
+    def check_port(self, port: int) -> None:
+        """Raises an error unless the architecture has a port of this number."""
+
     def configure(self, text: str, name: str) -> None:
         """Executes a text of entries."""
 

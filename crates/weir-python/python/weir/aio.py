@@ -153,12 +153,14 @@ class Subscription(Generic[T]):
                 return self._events.take()
             # Another task may take the event first: then this call waits for the next one.
 
-    async def __aiter__(self) -> AsyncIterator[T]:
-        while True:
-            found = await self.next()
-            if found is None:
-                return
-            yield found
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        found = await self.next()
+        if found is None:
+            raise StopAsyncIteration
+        return found
 
     def pending(self) -> Optional[T]:
         """The next event, if there is one; does not wait."""

@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
     fn number<T: std::str::FromStr>(&self, index: usize, what: &str) -> Result<T> {
         let text = self.argument(index, what)?;
         let number = text.parse().ok();
-        number.with_context(|| format!("`{text}` is no {what}: it is a number"))
+        number.with_context(|| format!("expected a number for {what}, found `{text}`"))
     }
 }
 

@@ -120,7 +120,13 @@ async fn connection(stream: TcpStream, port: u16, service: &Service) -> std::io:
         program,
     };
     send(&mut stream, &greeting).await?;
-    if stream.fill_buf().await?.first().is_some_and(|byte| *byte != b'{') {
+    // Requests are objects of JSON, or strings where they have no fields.
+    if stream
+        .fill_buf()
+        .await?
+        .first()
+        .is_some_and(|byte| !b"{\"".contains(byte))
+    {
         return stream.write_all(NOT_THRIFT.as_bytes()).await;
     }
     let mut line = Vec::new();
@@ -133,7 +139,7 @@ async fn connection(stream: TcpStream, port: u16, service: &Service) -> std::io:
         }
         let reply = match serde_json::from_slice(&line) {
             Ok(request) => answer(service, port, request).await,
-            Err(error) => Reply::Error(format!("the request is none: {error}")),
+            Err(error) => Reply::Error(format!("this is no request: {error}")),
         };
         send(&mut stream, &reply).await?;
     }

@@ -118,7 +118,9 @@ fn set_program(topology: &mut Topology, text: &str) -> Result<()> {
 }
 
 fn find(path: &Path) -> Result<Program> {
-    if path.is_file() {
+    // The paths of bundled topologies are relative: they mean bundled programs, whatever the
+    // current folder has.
+    if path.is_absolute() && path.is_file() {
         return Ok(Program::File(std::path::absolute(path)?));
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -39,7 +39,11 @@ fn succeeded(output: &Output) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    bail!("{}", said.lines().map(str::trim).collect::<Vec<_>>().join("; "))
+    let said = said.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    if said.is_empty() {
+        bail!("it ended with {}", output.status);
+    }
+    bail!("{said}")
 }
 
 /// Has `ip` do the lines of a batch.

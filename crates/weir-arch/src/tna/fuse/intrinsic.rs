@@ -9,7 +9,7 @@
 use super::parser_counters::StackDepths;
 use super::{Builder, CallOutcome, exit};
 use crate::error::NotCompiled;
-use crate::pipeline_builder::{AppendCode, constant, non_consuming_loops};
+use crate::pipeline_builder::{AppendCode, ParserCosts, constant, non_consuming_loops};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_ir::{BinaryOp, Bits, BlockId, Body, Call, HeaderId, InstKind, Loc, Operand, Rvalue, Terminator, VarId};
 
@@ -96,6 +96,7 @@ struct ParserWalk<'a> {
     parsed: ParserOutcomes,
     /// Basic blocks in loops that consume nothing of the packet.
     in_non_consuming_loops: BTreeSet<BlockId>,
+    costs: ParserCosts,
 }
 
 impl Builder<'_> {
@@ -115,6 +116,7 @@ impl Builder<'_> {
             worklist: Vec::new(),
             parsed,
             in_non_consuming_loops: non_consuming_loops(body),
+            costs: self.costs_of_parser(body),
         };
         let position = |block, consumed| ParserPosition {
             block,
@@ -131,7 +133,6 @@ impl Builder<'_> {
         while let Some(position) = walk.worklist.pop() {
             self.parser_block(&mut walk, position);
         }
-        self.bound_iterations(body, walk.blocks.keys().map(|position| position.block));
         for end in [&mut walk.parsed.accepted, &mut walk.parsed.rejected] {
             let before = std::mem::replace(end, self.new_basic_block());
             self.cursor = before;
@@ -165,6 +166,9 @@ impl Builder<'_> {
         let is_of_prefix = position.consumed < walk.prefix.length && source.can_fail();
         if is_of_prefix || walk.in_non_consuming_loops.contains(&position.block) {
             self.mark_as_parser(cursor);
+        }
+        if let Some(count) = walk.costs.looped.get(&position.block) {
+            self.mark_parser_blocks(cursor, *count);
         }
         for inst in &source.insts {
             if self

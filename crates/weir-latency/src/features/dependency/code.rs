@@ -72,6 +72,7 @@ fn region(body: &Body, entry: BlockId) -> Region {
             match inst.kind {
                 InstKind::Mark(Mark::EnterAction(_) | Mark::Enter(_)) => depth += 1,
                 InstKind::Mark(Mark::Leave) => depth = depth.saturating_sub(1),
+                InstKind::Mark(Mark::ParserBlocks(_)) => {}
                 _ => continue,
             }
             if depth == 0 {

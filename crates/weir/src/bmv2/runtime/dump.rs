@@ -1,7 +1,7 @@
 //! What is in tables, for people and scripts.
 
 use super::profiles;
-use super::tables::{parts, spec};
+use super::tables::{handle_of, parts, spec};
 use super::values::{self, hex};
 use super::{Argument, Call, MANY, Spec};
 use anyhow::Result;
@@ -121,8 +121,9 @@ fn one(call: &Call<'_>, table: TableId, which: &EntryRef) -> Result<String> {
 }
 
 fn dump_entry(call: &mut Call<'_>) -> Result<String> {
-    let handle = values::handle(call.argument(1, "the handle")?)?;
-    one(call, call.table()?, &EntryRef::Handle(handle))
+    let table = call.table()?;
+    let handle = handle_of(call, table, call.argument(1, "the handle")?)?;
+    one(call, table, &EntryRef::Handle(handle))
 }
 
 fn dump_entry_of_key(call: &mut Call<'_>) -> Result<String> {

@@ -133,7 +133,7 @@ fn node(call: &Call<'_>, index: usize) -> Result<u32> {
 fn numbers(texts: &[&str], what: &str) -> Result<Vec<u32>> {
     let number = |text: &&str| {
         text.parse()
-            .with_context(|| format!("`{text}` is no {what}: it is a number"))
+            .with_context(|| format!("expected a number for {what}, found `{text}`"))
     };
     let mut numbers: Vec<u32> = texts.iter().map(number).collect::<Result<_>>()?;
     numbers.sort_unstable();

@@ -1,5 +1,6 @@
 //! Counters, meters and registers.
 
+use super::tables::handle_of;
 use super::values;
 use super::{Argument, Call, Spec};
 use anyhow::{Context, Result, bail};
@@ -118,10 +119,9 @@ fn cell(call: &Call<'_>, id: ExternId) -> Result<(u64, String)> {
     };
     let state = call.switch.table_state(table)?;
     let shown = call.argument(1, "the handle")?;
-    let entry = state.table.entry(values::handle(shown)?);
-    let entry = entry.with_context(|| format!("table {} has no entry with handle {shown}", state.table.spec().name))?;
+    let handle = handle_of(call, table, shown)?;
     let what = format!("this is the direct counter for table {}\n", state.table.spec().name);
-    Ok((entry.handle.get().into(), what))
+    Ok((handle.get().into(), what))
 }
 
 fn counter_read(call: &mut Call<'_>) -> Result<String> {

@@ -2,10 +2,12 @@
 
 use super::values::{self, colons};
 use super::{Argument, Call, MANY, Spec};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use weir_ir::{KeyMatch, TableId};
-use weir_switch::{Switch, Write, WriteResult};
-use weir_table::{EntryAction, EntryHandle, EntryRef, Implementation, NewEntry, OpResult, TableOp, TableSpec};
+use weir_switch::{ControlError, Switch, Write, WriteResult};
+use weir_table::{
+    EntryAction, EntryHandle, EntryRef, Implementation, NewEntry, OpResult, TableError, TableOp, TableSpec,
+};
 
 const TABLE: &[Argument] = &[Argument::Table];
 const TABLE_AND_ACTION: &[Argument] = &[Argument::Table, Argument::TableAction];
@@ -165,10 +167,21 @@ impl Call<'_> {
 
     /// Makes a change of the table.
     fn change(&mut self, table: TableId, op: TableOp) -> Result<OpResult> {
-        match self.switch.write(Write::Table(table, op))? {
+        match self.switch.write(Write::Table(table, op)).map_err(with_shown_handle)? {
             WriteResult::Table(result) => Ok(result),
             WriteResult::Done => Ok(OpResult::Done),
         }
+    }
+}
+
+/// An error with the handle that this command line shows: bmv2's begin with 0, weir's with 1.
+fn with_shown_handle(error: ControlError) -> ControlError {
+    match error {
+        ControlError::Table(TableError::AlreadyExists { table, handle }) => {
+            let handle = handle.saturating_sub(1);
+            ControlError::Table(TableError::AlreadyExists { table, handle })
+        }
+        other => other,
     }
 }
 
@@ -329,7 +342,7 @@ fn indirect_entry(call: &mut Call<'_>, action: fn(u32) -> EntryAction, needs_sel
         let id = match parts.rest.as_slice() {
             [id] => id
                 .parse()
-                .with_context(|| format!("`{id}` is no member or group: it is a number"))?,
+                .with_context(|| format!("expected the number of a member or group, found `{id}`"))?,
             _ => bail!("behind => stands one number, that of the member or group"),
         };
         NewEntry::new(parts.matches, action(id)).with_priority(parts.priority)
@@ -352,6 +365,18 @@ fn no_indirect_default(call: &mut Call<'_>) -> Result<String> {
     )
 }
 
+/// The handle of an entry that the table has.
+pub(super) fn handle_of(call: &Call<'_>, table: TableId, shown: &str) -> Result<EntryHandle> {
+    let handle = values::handle(shown)?;
+    let table = &call.switch.table_state(table)?.table;
+    ensure!(
+        table.entry(handle).is_some(),
+        "table {} has no entry with handle {shown}",
+        table.spec().name
+    );
+    Ok(handle)
+}
+
 /// The entry with a handle, as it is to be changed.
 fn existing(call: &Call<'_>, table: TableId, handle: EntryHandle) -> Result<TableOp> {
     let state = call.switch.table_state(table)?;
@@ -368,7 +393,8 @@ fn existing(call: &Call<'_>, table: TableId, handle: EntryHandle) -> Result<Tabl
 fn modify(call: &mut Call<'_>) -> Result<String> {
     let table = call.table()?;
     let shown = call.argument(2, "the handle")?;
-    let mut op = existing(call, table, values::handle(shown)?)?;
+    let handle = handle_of(call, table, shown)?;
+    let mut op = existing(call, table, handle)?;
     let data = match call.arguments.get(3) {
         Some(&"=>") => &call.arguments[4..],
         _ => &call.arguments[3..],
@@ -390,7 +416,7 @@ fn modify(call: &mut Call<'_>) -> Result<String> {
 fn delete(call: &mut Call<'_>) -> Result<String> {
     let table = call.table()?;
     let shown = call.argument(1, "the handle")?;
-    let handle = values::handle(shown)?;
+    let handle = handle_of(call, table, shown)?;
     call.change(table, TableOp::Delete(EntryRef::Handle(handle)))?;
     Ok(format!("Deleting entry {shown} from {}\n", call.arguments[0]))
 }
@@ -438,7 +464,8 @@ fn set_timeout(call: &mut Call<'_>) -> Result<String> {
     }
     let shown = call.argument(1, "the handle")?;
     let timeout: u64 = call.number(2, "timeout in milliseconds")?;
-    let mut op = existing(call, table, values::handle(shown)?)?;
+    let handle = handle_of(call, table, shown)?;
+    let mut op = existing(call, table, handle)?;
     if let TableOp::Modify { idle_timeout_ns, .. } = &mut op {
         *idle_timeout_ns = timeout.saturating_mul(1_000_000);
     }

@@ -73,6 +73,16 @@ fn entries_are_added_changed_shown_and_deleted_by_handles_from_zero() {
     );
     assert_eq!(bench.port_of([0, 0, 10, 0, 1, 7]), Some(3));
     assert_eq!(bench.run("table_num_entries lpm"), "2\n");
+    let twice = bench.refusal("table_add lpm forward 10.0.1.0/24 => 08:00:00:00:01:11 3");
+    assert!(twice.contains("(handle 0)"), "{twice}");
+    for line in [
+        "table_delete lpm 7",
+        "table_modify lpm forward 7 => 1 2",
+        "table_dump_entry lpm 7",
+    ] {
+        let refusal = bench.refusal(line);
+        assert!(refusal.contains("has no entry with handle 7"), "{line}: {refusal}");
+    }
     bench.run("table_modify lpm forward 0 => 08:00:00:00:01:11 5");
     bench.run("table_set_timeout lpm 0 1500");
     assert_eq!(bench.port_of([0, 0, 10, 0, 1, 7]), Some(5));

@@ -149,7 +149,7 @@ pub fn call(actions: &[ActionSpec], name: &str, data: &[&str]) -> Result<ActionC
 pub fn handle(text: &str) -> Result<EntryHandle> {
     let number = text.parse::<u32>().ok().and_then(|n| n.checked_add(1));
     let handle = number.and_then(EntryHandle::new);
-    handle.with_context(|| format!("`{text}` is no handle of an entry: it is a number"))
+    handle.with_context(|| format!("expected a number for the handle of an entry, found `{text}`"))
 }
 
 /// The priority in weir of one in bmv2.
