@@ -22,7 +22,7 @@ const MAX_WORKERS: usize = 64;
     name = "weir",
     version,
     about = "A P4 switch in software: compile, run, test, trace and measure P4_16 programs",
-    after_help = "Start here:\n  weir demo                              a router at work, no root needed\n  weir check router.p4                   is the program right?\n  weir test router.p4 router.stf         does it do what the test says?\n  weir trace router.p4 --port 1 --packet 0a0b…   why did my packet do this?\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1    be a switch\n\nExit codes: 0 good, 1 the answer is no, 2 cannot be asked (usage, missing file, does not compile)."
+    after_help = "Start here:\n  weir demo                              a router at work, no root needed\n  weir check router.p4                   is the program right?\n  weir test router.p4 router.stf         does it do what the test says?\n  weir trace router.p4 --port 1 --packet 0a0b…   why did my packet do this?\n  sudo weir run router.p4 -i 1@eth0 -i 2@eth1    be a switch\n\nExit codes: 0 good, 1 the answer is no, 2 it cannot run (usage, missing file, does not compile)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

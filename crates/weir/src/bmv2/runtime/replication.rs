@@ -143,13 +143,21 @@ fn numbers(texts: &[&str], what: &str) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
+/// Ports that the architecture has.
+fn ports(call: &Call<'_>, texts: &[&str]) -> Result<Vec<u32>> {
+    let ports = numbers(texts, "port")?;
+    let check = |port: &u32| crate::load::check_port(call.switch.program(), *port);
+    ports.iter().try_for_each(check)?;
+    Ok(ports)
+}
+
 /// Ports and link aggregation groups after the first argument.
 fn members(call: &Call<'_>) -> Result<(Vec<u32>, Vec<u32>)> {
     let rest = &call.arguments[1..];
     let bar = rest.iter().position(|a| *a == "|");
-    let (ports, lags) = rest.split_at(bar.unwrap_or(rest.len()));
+    let (given, lags) = rest.split_at(bar.unwrap_or(rest.len()));
     Ok((
-        numbers(ports, "port")?,
+        ports(call, given)?,
         numbers(lags.get(1..).unwrap_or_default(), "link aggregation group")?,
     ))
 }
@@ -170,7 +178,8 @@ fn destroy_group(call: &mut Call<'_>) -> Result<String> {
 }
 
 fn create_node(call: &mut Call<'_>) -> Result<String> {
-    let rid = call.number(0, "replication id")?;
+    let rid: u16 = call.number(0, "replication id of 16 bits")?;
+    let rid = rid.into();
     let (ports, lags) = members(call)?;
     let replication = call.switch.replication();
     let handle = (0..u32::MAX).find(|handle| replication.node(*handle).is_none());
@@ -222,7 +231,7 @@ fn destroy_node(call: &mut Call<'_>) -> Result<String> {
 
 fn set_lag(call: &mut Call<'_>) -> Result<String> {
     let lag = call.number(0, "link aggregation group")?;
-    let ports = numbers(&call.arguments[1..], "port")?;
+    let ports = ports(call, &call.arguments[1..])?;
     let text = format!("Setting lag membership: {lag} <- [{}]\n", list(ports.iter().copied()));
     call.switch.write(Write::Lag(lag, Some(ports)))?;
     Ok(text)
@@ -260,7 +269,8 @@ fn mirror(call: &mut Call<'_>, session: CloneSession) -> Result<String> {
 }
 
 fn mirror_to_port(call: &mut Call<'_>) -> Result<String> {
-    let replicas = vec![Replica::new(call.number(1, "port")?, 0)];
+    let port = ports(call, &call.arguments[1..=1])?[0];
+    let replicas = vec![Replica::new(port, 0)];
     mirror(
         call,
         CloneSession {

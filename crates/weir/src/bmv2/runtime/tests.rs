@@ -231,6 +231,19 @@ fn counters_meters_and_registers_are_read_and_written() {
 fn multicast_and_mirroring_follow_the_commands() {
     let mut bench = Bench::new();
     bench.run("mc_mgrp_create 1");
+    for line in [
+        "mc_node_create 7 99999",
+        "mirroring_add 1 99999",
+        "mc_set_lag_membership 1 512",
+    ] {
+        let refusal = bench.refusal(line);
+        assert!(refusal.contains("there is no port"), "{line}: {refusal}");
+    }
+    assert!(
+        bench
+            .refusal("mc_node_create 65536 1")
+            .contains("replication id of 16 bits")
+    );
     assert_eq!(bench.run("mc_node_create 7 2 1"), "node was created with handle 0\n");
     assert_eq!(bench.run("mc_node_create 8 3 | 4"), "node was created with handle 1\n");
     bench.run("mc_set_lag_membership 4 5 6");
