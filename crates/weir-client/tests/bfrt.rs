@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use weir_client::bulk::{JsonEntries, LoadOptions, entry_to_json, parse_words};
 use weir_client::{
     Atomicity, Client, Code, DigestConfig, Entry, Error, Operation, Options, Overflow, Query, ReadOptions, Standing,
-    Template, Value,
+    Table, Template, Value,
 };
 use weir_compiler::compile_file;
 use weir_server::bfrt::{self, BfRuntime, Config};
@@ -288,6 +288,15 @@ async fn what_is_dumped_makes_another_switch_the_same() {
     assert_eq!(dump(&other).await, state);
 }
 
+/// Port 1 with what is needed for it to be up.
+fn enabled_port(ports: &Arc<Table>) -> Entry {
+    Entry::of(ports)
+        .key("$DEV_PORT", 1_u8)
+        .data("$SPEED", "BF_SPEED_10G")
+        .data("$FEC", "BF_FEC_TYP_NONE")
+        .data("$PORT_ENABLE", true)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_and_operations_of_tables_are_there() {
     let client = kinds().await.client().await;
@@ -296,11 +305,7 @@ async fn ports_and_operations_of_tables_are_there() {
     let error = client.operation(&exact, "SyncAll").await.unwrap_err().to_string();
     assert!(error.contains("SyncCounters"), "{error}");
     let ports = client.table("$PORT").expect("exists");
-    let port = Entry::of(&ports)
-        .key("$DEV_PORT", 1_u8)
-        .data("$SPEED", "BF_SPEED_10G")
-        .data("$FEC", "BF_FEC_TYP_NONE")
-        .data("$PORT_ENABLE", true);
+    let port = enabled_port(&ports);
     client.insert(&port).await.expect("is added");
     let read = client.entry(&port).await.expect("can be read").expect("is there");
     assert_eq!(read.get("$SPEED").and_then(Value::as_str), Some("BF_SPEED_10G"));
@@ -315,11 +320,7 @@ async fn a_subscription_has_the_target_report_ports_and_idle_entries() {
     let client = kinds().await.client().await;
     let mut changes = client.port_changes(16, Overflow::Count).await.expect("subscribed");
     let ports = client.table("$PORT").expect("exists");
-    let port = Entry::of(&ports)
-        .key("$DEV_PORT", 1_u8)
-        .data("$SPEED", "BF_SPEED_10G")
-        .data("$FEC", "BF_FEC_TYP_NONE")
-        .data("$PORT_ENABLE", true);
+    let port = enabled_port(&ports);
     client.insert(&port).await.expect("is added");
     let change = tokio::time::timeout(patience, changes.next()).await.expect("comes");
     assert_eq!(change.map(|c| (c.port, c.is_up)), Some((1, true)));

@@ -313,7 +313,7 @@ pub struct Call {
     pub execution: Execution,
 }
 
-/// The ways to execute a call of an extern.
+/// How a call of an extern is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Execution {
     /// At once, on the thread that runs the packet.

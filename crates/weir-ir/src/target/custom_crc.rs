@@ -173,14 +173,5 @@ fn bodies(program: &Program) -> impl Iterator<Item = &Body> {
 
 fn calls(body: &Body) -> impl Iterator<Item = (&Call, Loc)> {
     let insts = body.blocks.iter().flat_map(|(_, block)| &block.insts);
-    insts.filter_map(|inst| match &inst.kind {
-        InstKind::Call(call) => Some((call, inst.loc)),
-        InstKind::Assign { .. }
-        | InstKind::Extract { .. }
-        | InstKind::Lookahead { .. }
-        | InstKind::Advance { .. }
-        | InstKind::PacketLength { .. }
-        | InstKind::Emit { .. }
-        | InstKind::Mark(_) => None,
-    })
+    insts.filter_map(|inst| Some((inst.kind.call()?, inst.loc)))
 }
