@@ -114,6 +114,12 @@ pub trait Device: Send {
         false
     }
 
+    /// Whether its packets are those of a capture. They are the same in every run, and so should be
+    /// what results from them.
+    fn is_replay(&self) -> bool {
+        false
+    }
+
     /// As [`Device::receive`], with the one copy there is made into frames of a pool; `None` where
     /// the device cannot. A packet that is longer than a frame takes is counted as dropped.
     ///

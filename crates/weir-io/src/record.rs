@@ -210,6 +210,10 @@ impl Device for Recorded {
         self.device.is_patient()
     }
 
+    fn is_replay(&self) -> bool {
+        self.device.is_replay()
+    }
+
     fn counters(&self) -> Counters {
         self.device.counters()
     }

@@ -226,6 +226,12 @@ impl Pipeline {
         set
     }
 
+    /// Whether packets access tables or state in order.
+    #[must_use]
+    pub fn accesses_state(&self) -> bool {
+        self.calls.iter().any(|call| call.state().is_some()) || self.ordered_tables.contains(&true)
+    }
+
     /// Whether every path ends in an exit that exists.
     #[must_use]
     pub fn is_closed(&self) -> bool {

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 use std::sync::{Arc, Mutex};
 use weir_interp::Interpreter;
 use weir_ir::TableId;
-use weir_switch::{ControlError, Restoring, SwitchConfig, Write, WriteResult};
+use weir_switch::{ControlError, PacketOrder, Restoring, SwitchConfig, Write, WriteResult};
 use weir_table::{BatchMode, EntryRef, TableOp, TableSpec};
 
 /// Packets that generators make at most in one call.
@@ -41,6 +41,7 @@ fn build(program: Arc<weir_ir::Program>, compiled: bool) -> Result<(weir_switch:
     let switch = weir_switch::Switch::with_engine(Arc::new(Interpreter::new(program)), config());
     let mut switch = switch.map_err(|error| error.to_string())?;
     switch.limit_generation(MAX_GENERATED);
+    switch.set_packet_order(PacketOrder::Serial);
     let mut interpreted = Vec::new();
     if compiled {
         match switch.compile() {

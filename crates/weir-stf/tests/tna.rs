@@ -12,7 +12,7 @@ mod programs;
 
 use std::sync::Arc;
 use weir_ir::{ActionCall, Bits, KeyMatch};
-use weir_switch::{CloneSession, Frame, Replica, Switch, TAILROOM, Verdict, Write};
+use weir_switch::{CloneSession, Frame, PacketOrder, Replica, Switch, TAILROOM, Verdict, Write};
 use weir_table::{EntryAction, NewEntry, TableOp};
 
 /// `NAME.p4`, compiled.
@@ -193,12 +193,19 @@ fn together(of: &str, state: &str, packets: &[Vec<u8>]) {
 }
 
 fn together_in(of: &str, program: Arc<weir_ir::Program>, state: &str, packets: &[Vec<u8>]) {
+    for order in [PacketOrder::Arrival, PacketOrder::Serial] {
+        together_in_order(order, of, Arc::clone(&program), state, packets);
+    }
+}
+
+fn together_in_order(order: PacketOrder, of: &str, program: Arc<weir_ir::Program>, state: &str, packets: &[Vec<u8>]) {
     const HEAD: usize = 512;
     let switch = Switch::new(program).expect("loads");
     let (mut plain, failures) = weir_stf::configure(switch, state).expect("directives");
     assert!(failures.is_empty(), "{failures:?}");
     let mut fast = plain.clone();
     fast.compile().expect("compiles");
+    fast.set_packet_order(order);
     let mut memory: Vec<Vec<u8>> = packets.iter().map(|p| vec![0; HEAD + p.len() + TAILROOM]).collect();
     for (memory, packet) in memory.iter_mut().zip(packets) {
         memory[HEAD..HEAD + packet.len()].copy_from_slice(packet);
@@ -250,6 +257,32 @@ fn packets_that_go_on_together_do_what_each_does_alone() {
             .collect();
         together("onward", state, &packets);
     }
+}
+
+#[test]
+fn packets_one_by_one_find_the_state_that_they_find_in_the_interpreter() {
+    let state = "port 9 loopback\nmc_mgrp_create 7\nmc_node_create 1 3 9\nmc_node_associate 7 0";
+    let packets: Vec<Vec<u8>> = (0..64).map(|i| vec![[0, 68, 7, 9, 3][i % 5], 0, 0, 0]).collect();
+    let program = compile("../vectors/numbered");
+    together_in_order(PacketOrder::Serial, "numbered", program, state, &packets);
+}
+
+#[test]
+fn in_order_of_arrival_a_recirculated_packet_comes_after_those_it_came_with() {
+    let mut switch = Switch::new(compile("../vectors/numbered")).expect("loads");
+    switch.compile().expect("compiles");
+    let numbers = |switch: &mut Switch| {
+        let head = switch.headroom();
+        let mut memory = [vec![0; head + 4 + TAILROOM], vec![0; head + 4 + TAILROOM]];
+        memory[0][head] = 68;
+        let mut frames: Vec<Frame<'_>> = memory.iter_mut().filter_map(|m| Frame::new(m, head, 4)).collect();
+        let verdicts = switch.forward(&[1, 1], &mut frames, 5).to_vec();
+        assert_eq!(verdicts, [Verdict::Copies(1), Verdict::Transmit(2)]);
+        [switch.advance(5)[0].bytes[3], frames[1].bytes()[3]]
+    };
+    assert_eq!(numbers(&mut switch), [3, 2]);
+    switch.set_packet_order(PacketOrder::Serial);
+    assert_eq!(numbers(&mut switch), [5, 6]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::switch::{Context, Output, Switch};
+use crate::switch::{Context, Output, PacketOrder, Switch};
 use counts::Counted;
 use leaving::Vector;
 pub(crate) use messages::MessageOrder;
@@ -292,6 +292,15 @@ impl Switch {
         self.compiled().map(|c| c.compile_time() + egress)
     }
 
+    /// Whether packets must run one by one: those that stay within the switch would access state
+    /// after others that were received later.
+    fn is_serial(&self, fast: &FastPath) -> bool {
+        let fused = &fast.main_stage.fused;
+        self.packet_order == PacketOrder::Serial
+            && (fast.egress.is_some() || fused.recirculates || self.has_loopback())
+            && fused.pipeline.accesses_state()
+    }
+
     /// Bytes that must lie before a packet for [`Switch::forward`].
     #[must_use]
     pub fn headroom(&self) -> usize {
@@ -347,7 +356,8 @@ impl Switch {
     /// the verdict for each; [`Switch::advance`] returns copies and the like.
     ///
     /// # Panics
-    /// More frames than [`weir_jit::VECTOR`], or fewer ports than frames.
+    /// More frames than [`weir_jit::VECTOR`], fewer ports than frames, or a frame with less room
+    /// before or after it.
     pub fn forward(&mut self, ports: &[u32], frames: &mut [Frame<'_>], now_ns: u64) -> &[Verdict] {
         assert!(ports.len() >= frames.len(), "every frame came in at a port");
         if !self.is_fast() {
@@ -362,16 +372,21 @@ impl Switch {
         self.open_onward(&fast, frames.len());
         self.hold_messages();
         let (before, runs) = (self.ready.len(), self.egress_runs);
+        let is_serial = self.is_serial(&fast);
         let mut done = 0;
         while done < frames.len() {
+            let end = if is_serial { done + 1 } else { frames.len() };
             let vector = Vector {
                 switch: self,
                 fast: &mut fast,
                 first: done,
                 ports: &ports[done..],
-                frames: &mut frames[done..],
+                frames: &mut frames[done..end],
             };
             done += weir_jit::dispatch_simd(vector);
+            if is_serial {
+                self.run_onward(&mut fast);
+            }
         }
         if self.async_calls.has_at_once() {
             self.resume_at_once(&mut fast);

@@ -48,7 +48,7 @@ pub use replication::{
 };
 pub use snapshot::{CounterValues, Kept, Restoring};
 pub use stats::{DropCount, PortStats};
-pub use switch::{Output, Switch, SwitchConfig};
+pub use switch::{Output, PacketOrder, Switch, SwitchConfig};
 pub use waiting::{CallCause, CallReport, ExternCounts, ExternMode, ExternOptions, Job, JobService};
 pub use weir_arch::KeyBytes;
 pub use weir_arch::{

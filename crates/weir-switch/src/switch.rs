@@ -64,6 +64,20 @@ pub(crate) struct Context<'a> {
     pub tracer: &'a mut dyn Tracer,
 }
 
+/// The order in which packets given to [`Switch::forward`] together access registers and other
+/// state, if packets reenter ingress or run through egress after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PacketOrder {
+    /// In order of arrival, as on a chip: packets that reenter ingress, copies and the like come
+    /// after all those that were received together.
+    #[default]
+    Arrival,
+    /// One by one, as in the interpreter: a packet and all that results from it, then the next. The
+    /// outcome does not depend on which packets are received together. It costs time only if the
+    /// program has such packets and state.
+    Serial,
+}
+
 /// A program on ports. It can be cloned: the clone goes on from the same state on its own.
 #[derive(Clone)]
 pub struct Switch {
@@ -96,6 +110,7 @@ pub struct Switch {
     pub(crate) deflection: Option<u32>,
     /// Ports that take in what they send.
     pub(crate) loopback: BTreeSet<u32>,
+    pub(crate) packet_order: PacketOrder,
     /// What compiled code has sent and nobody has taken yet.
     pub(crate) ready: Vec<Output>,
     /// What became of the packets that were forwarded last.
@@ -148,6 +163,7 @@ impl Switch {
             egress_runs: 0,
             deflection: None,
             loopback: BTreeSet::new(),
+            packet_order: PacketOrder::default(),
             fast: None,
             onward: Onward::default(),
             ready: Vec::new(),
@@ -244,6 +260,11 @@ impl Switch {
     /// they are dropped.
     pub fn set_deflection(&mut self, port: Option<u32>) {
         self.deflection = port;
+    }
+
+    /// Sets the order of packets from now on.
+    pub fn set_packet_order(&mut self, order: PacketOrder) {
+        self.packet_order = order;
     }
 
     /// Makes a port take in what it sends, and send nothing, or not.

@@ -204,6 +204,37 @@ fn engines_and_numbers_of_workers_make_no_difference() {
 }
 
 #[test]
+fn both_engines_send_the_same_of_a_capture_whose_packets_recirculate_and_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weir-stf/tests/vectors/numbered.p4");
+    let input = folder.path().join("in.pcap");
+    let mut writer = weir_io::pcap::PcapWriter::new(std::fs::File::create(&input).unwrap()).unwrap();
+    for i in 0..200 {
+        // To port 2, at once or by the recirculation port 68.
+        writer.write(&[[0, 68, 0, 68, 68][i % 5], 0, 0, 0], 0).unwrap();
+    }
+    writer.flush().unwrap();
+    let sent = ["interp", "jit"].map(|engine| {
+        let output = folder.path().join(format!("{engine}.pcap"));
+        let out = weir(&[
+            &program.display().to_string(),
+            "-i",
+            &format!("1@pcap:{}", input.display()),
+            "-i",
+            &format!("2@pcap:,{}", output.display()),
+            "--engine",
+            engine,
+        ]);
+        assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
+        read_capture(&output)
+    });
+    assert_eq!(sent[0].len(), 200);
+    // The first packets are numbers 1 and 3 at ingress: the second was there twice.
+    assert_eq!([sent[0][0][3], sent[0][1][3]], [1, 3]);
+    assert_eq!(sent[0], sent[1]);
+}
+
+#[test]
 fn the_psa_router_sends_what_the_other_router_sends() {
     let folder = tempfile::tempdir().unwrap();
     let entries = std::fs::read_to_string(path("ipv4_router/demo.entries")).unwrap();

@@ -10,7 +10,7 @@ use weir_compiler::{Options, compile_source};
 use weir_interp::Interpreter;
 use weir_ir::{CompletionOrder, Program};
 use weir_stf::{Directive, Line, RunOptions, Session};
-use weir_switch::{FastError, Frame, LaneUse, Output, Switch, SwitchConfig, TAILROOM, VECTOR, Verdict};
+use weir_switch::{FastError, Frame, LaneUse, Output, PacketOrder, Switch, SwitchConfig, TAILROOM, VECTOR, Verdict};
 
 /// Egress runs that a packet may cause: enough for every sort of copy, little enough to be fast.
 const WORK_LIMIT: u32 = 256;
@@ -156,6 +156,7 @@ impl Built {
         let reference = switch(Arc::new(plain))?;
         let optimized = switch(Arc::new(optimized))?;
         let mut compiled = optimized.clone();
+        compiled.set_packet_order(PacketOrder::Serial);
         let compiled = compiled.compile().map(|()| compiled);
         let holds = compiled.as_ref().map_or(Vec::new(), waiting::holds);
         Ok(Built {

@@ -222,6 +222,10 @@ impl Device for PcapDevice {
         true
     }
 
+    fn is_replay(&self) -> bool {
+        self.source.is_some()
+    }
+
     fn ready_in(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_arch::Defaults;
 use weir_io::{FrameBatch, Pool};
-use weir_switch::{Frame, Output, Switch, TAILROOM, VECTOR, Verdict};
+use weir_switch::{Frame, Output, PacketOrder, Switch, TAILROOM, VECTOR, Verdict};
 
 /// Packets that are generated at a time, so that others have their turn.
 const GENERATED: usize = 256;
@@ -107,7 +107,7 @@ impl Forwarder {
         upward: Upward,
     ) -> Self {
         pressure.change(&switch);
-        Forwarder {
+        let mut forwarder = Forwarder {
             pressure,
             headroom: switch.headroom(),
             switch,
@@ -127,7 +127,18 @@ impl Forwarder {
             keeps_digests: upward.keeps_digests,
             number: 0,
             messages: upward.messages,
-        }
+        };
+        forwarder.order_packets();
+        forwarder
+    }
+
+    /// If packets come from a capture, the outcome must not depend on which are received together.
+    fn order_packets(&mut self) {
+        let replays = self.ends.iter().any(|end| end.device.is_replay());
+        self.switch.set_packet_order(match replays {
+            true => PacketOrder::Serial,
+            false => PacketOrder::Arrival,
+        });
     }
 
     /// Says which worker this is: only the first has timers of packet generators, as all have the
@@ -167,6 +178,7 @@ impl Forwarder {
         if let Some((recording, recorder)) = self.recording.as_mut().zip(recorder) {
             recording.add(port, recorder);
         }
+        self.order_packets();
     }
 
     /// Closes the device of a port. Packets for it are counted as unconnected from now on.
@@ -206,6 +218,7 @@ impl Forwarder {
         let old = std::mem::replace(&mut *self.switch, switch);
         self.headroom = self.switch.headroom();
         self.prepare_generators();
+        self.order_packets();
         self.pressure.change(&self.switch);
         self.before.add(&Snapshot::of(&old).lasting());
     }
