@@ -94,7 +94,7 @@ impl Tls {
                 PemError::NoItemsFound => {
                     "it holds no private key in PEM (BEGIN … PRIVATE KEY), or an encrypted one".to_owned()
                 }
-                error => error.to_string(),
+                error => why_no_pem(&error),
             })
         })?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -183,15 +183,55 @@ fn certificates(pem: &[u8], part: TlsPart) -> Result<Vec<CertificateDer<'static>
     let reason = match list {
         Ok(list) if !list.is_empty() => return Ok(list),
         Ok(_) => "it holds no certificate in PEM (BEGIN CERTIFICATE)".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => why_no_pem(&error),
     };
     Err(TlsError { part, reason })
+}
+
+/// Why a text is not PEM (RFC 7468), with its line where that is known.
+fn why_no_pem(error: &PemError) -> String {
+    let shown = |line: &[u8]| match line.len() {
+        0..=80 => format!("`{}`", line.escape_ascii()),
+        _ => format!("`{}…`", line[..80].escape_ascii()),
+    };
+    match error {
+        PemError::MissingSectionEnd { end_marker } => {
+            format!("its line `-----END {}-----` is missing", end_marker.escape_ascii())
+        }
+        PemError::IllegalSectionStart { line } => {
+            format!(
+                "its line {} does not begin a PEM section as `-----BEGIN …-----` does",
+                shown(line)
+            )
+        }
+        PemError::Base64Decode(why) => format!("what stands between its BEGIN and END is not base64 ({why})"),
+        error => error.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn texts_that_are_not_pem_are_refused_in_words() {
+        let pem = include_str!("../tests/shared/tls/ca.pem");
+        let reason = |text: &str| {
+            certificates(text.as_bytes(), TlsPart::ClientAuthorities)
+                .unwrap_err()
+                .reason
+        };
+        let (head, _) = pem.split_once("-----END").unwrap();
+        assert_eq!(reason(head), "its line `-----END CERTIFICATE-----` is missing");
+        let begin = reason(&pem.replacen("-----BEGIN CERTIFICATE-----", "-----BEGIN CERT", 1));
+        assert!(
+            begin.contains("its line `-----BEGIN CERT` does not begin a PEM section"),
+            "{begin}"
+        );
+        let damaged = reason(&pem.replacen("CERTIFICATE-----\nM", "CERTIFICATE-----\n*", 1));
+        assert!(damaged.contains("is not base64"), "{damaged}");
+    }
 
     #[test]
     fn certificates_that_have_expired_or_are_not_valid_yet_are_found() {
