@@ -68,7 +68,7 @@ impl Tool {
 #[derive(Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Examples:\n  weir bmv2 install ~/bin                 links p4c-bm2-ss, p4c, simple_switch, simple_switch_grpc, simple_switch_CLI\n  weir bmv2 p4c-bm2-ss --p4runtime-files basic.p4info.txtpb -o basic.json basic.p4\n  weir bmv2 simple_switch_grpc -i 1@veth0 -i 2@veth2 basic.json -- --grpc-server-addr 127.0.0.1:50051\n  weir bmv2 simple_switch_CLI --thrift-port 9090 < commands.txt\n  weir bmv2 simple_switch_CLI --help\n\ndocs/bmv2.md says what is as in bmv2 and what is not."
+    after_help = "Examples:\n  weir bmv2 install ~/bin    links of these names to weir\n  weir bmv2 p4c-bm2-ss --p4runtime-files basic.p4info.txtpb -o basic.json basic.p4\n  weir bmv2 simple_switch_grpc -i 1@veth0 -i 2@veth2 basic.json\n  weir bmv2 simple_switch_CLI --thrift-port 9090 < commands.txt\n  weir bmv2 simple_switch_CLI --help\n\ndocs/bmv2.md says what is as in bmv2 and what is not."
 )]
 pub struct Bmv2 {
     /// install DIR, or a name (p4c-bm2-ss, p4c, simple_switch, simple_switch_grpc or
@@ -96,7 +96,15 @@ pub fn bmv2(arguments: &Bmv2, externs: &Registry, messages: &Messages) -> Result
         None => ("", &[][..]),
     };
     match (name, words) {
-        ("install", [directory]) if directory != "--help" => install::install(&PathBuf::from(directory), messages),
+        ("install", [flag]) if flag == "--help" || flag == "-h" => {
+            use std::io::Write;
+            crate::output::stdout().write_all(install::HELP.as_bytes())?;
+            Ok(0)
+        }
+        ("install", [flag]) if flag.starts_with('-') => {
+            bail!("weir bmv2 install has no option `{flag}`: expected the directory of the links")
+        }
+        ("install", [directory]) => install::install(&PathBuf::from(directory), messages),
         ("install", _) => bail!("weir bmv2 install has one argument, the directory of the links"),
         ("--help" | "-h" | "help", _) => help(),
         _ => match Tool::of(name) {

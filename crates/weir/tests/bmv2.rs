@@ -298,6 +298,13 @@ fn the_runtime_cli_changes_a_running_switch() {
     switch.cli(&links, &format!("write_config_to_file {}\n", saved.display()));
     let again = Switch::start(&links, &["-i", "1@null", &saved.display().to_string()]);
     assert!(again.cli(&links, "show_tables").contains("destination_macs"));
+    let idle: Vec<_> = (0..64)
+        .map(|_| std::net::TcpStream::connect(&address).unwrap())
+        .collect();
+    let mut last = BufReader::new(std::net::TcpStream::connect(&address).unwrap()).lines();
+    let refused = last.next().unwrap().unwrap();
+    assert!(refused.contains("64 clients are connected"), "{refused}");
+    drop(idle);
 }
 
 #[test]

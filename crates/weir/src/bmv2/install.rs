@@ -7,6 +7,21 @@ use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
 
+/// The text of `weir bmv2 install --help`.
+pub const HELP: &str = "\
+Make links to this binary by whose names it acts as a command of bmv2: p4c-bm2-ss, p4c,
+simple_switch, simple_switch_grpc, simple_switch_CLI
+
+Usage: weir bmv2 install <DIR>
+
+Arguments:
+  <DIR>  The directory of the links; made if it does not exist. Links of weir are replaced, other
+         files stay, and the exit code is then 1
+
+Example:
+  weir bmv2 install ~/bin && PATH=~/bin:$PATH simple_switch --version
+";
+
 /// What stands where a link is to be.
 enum Place {
     /// Nothing.

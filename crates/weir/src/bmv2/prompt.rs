@@ -63,6 +63,9 @@ impl Connection {
         };
         let not_weir = || format!("{host}:{port} is not the port of a weir switch; bmv2's Thrift is not spoken here");
         let line = connection.line().with_context(not_weir)?;
+        if let Ok(Reply::Error(error)) = serde_json::from_slice(&line) {
+            bail!("{host}:{port}: {error}");
+        }
         let greeting: Greeting = serde_json::from_slice(&line).ok().with_context(not_weir)?;
         if greeting.weir_runtime != VERSION {
             bail!("the switch at {host}:{port} is of another version of weir");

@@ -3,7 +3,8 @@
 //! It is weir's own: each side writes JSON objects, one a line. The server begins with a
 //! [`Greeting`]; then each [`Request`] has a [`Reply`]. It is served on the loopback interface
 //! only, as it has no authentication, like bmv2's Thrift. A client of Thrift is answered with a
-//! line that says so.
+//! line that says so. A client more than the switch serves gets a [`Reply::Error`] instead of the
+//! greeting.
 
 use super::runtime::{self, Info, Names, Output, PortChange};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub const VERSION: u32 = 1;
 
 /// Longest request in bytes.
 const LONGEST: u64 = 64 << 10;
-/// Connections at a time; more wait.
+/// Connections at a time; more are refused.
 const CONNECTIONS: usize = 64;
 
 /// The server's first line.
@@ -82,11 +83,12 @@ pub async fn serve(listener: TcpListener, service: Service) {
     let service = Arc::new(service);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, _)) => {
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    refuse(stream);
+                    continue;
+                };
                 let service = Arc::clone(&service);
                 tokio::spawn(async move {
                     // A client that has gone needs no answer.
@@ -97,6 +99,16 @@ pub async fn serve(listener: TcpListener, service: Service) {
             // As where there are too many open files: later there may be fewer.
             Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
         }
+    }
+}
+
+/// Refuses a client for which there is no place.
+fn refuse(stream: TcpStream) {
+    let why = format!("{CONNECTIONS} clients are connected, and the switch serves no more: close one of them");
+    if let Ok(mut line) = serde_json::to_vec(&Reply::Error(why)) {
+        line.push(b'\n');
+        // A new connection has room for a line. A client that has gone needs none.
+        let _ = stream.try_write(&line);
     }
 }
 

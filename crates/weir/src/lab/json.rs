@@ -3,9 +3,12 @@
 use super::shape::{Shape, rate};
 use super::topology::{Entries, Host, Link, Switch, Topology, address, counting_order};
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,9 +20,39 @@ const PRIORITIES: u32 = 8;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    hosts: BTreeMap<String, HostFields>,
-    switches: BTreeMap<String, SwitchFields>,
+    hosts: Named<HostFields>,
+    switches: Named<SwitchFields>,
     links: Vec<Vec<Value>>,
+}
+
+/// The members of a JSON object, whose names must differ.
+struct Named<T>(BTreeMap<String, T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(NamedVisitor(PhantomData))
+    }
+}
+
+struct NamedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
+    type Value = Named<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a member for each name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Named<T>, A::Error> {
+        let mut named = BTreeMap::new();
+        while let Some((name, value)) = members.next_entry::<String, T>()? {
+            if named.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("there are two members `{name}`")));
+            }
+            named.insert(name, value);
+        }
+        Ok(Named(named))
+    }
 }
 
 #[derive(Deserialize)]
@@ -89,7 +122,7 @@ pub fn parse(text: &str, folders: &[PathBuf]) -> Result<Topology> {
     Ok(topology)
 }
 
-fn sorted<T>(named: BTreeMap<String, T>) -> Vec<(String, T)> {
+fn sorted<T>(Named(named): Named<T>) -> Vec<(String, T)> {
     let mut list: Vec<(String, T)> = named.into_iter().collect();
     list.sort_by_key(|(name, _)| counting_order(name));
     list
@@ -284,6 +317,8 @@ mod tests {
         let links =
             |links: &str| format!(r#"{{"hosts": {{"h1": {{}}}}, "switches": {{"s1": {{}}}}, "links": {links}}}"#);
         assert!(error("[]").contains("expected"));
+        let twice = r#"{"hosts": {"h1": {}, "h1": {}}, "switches": {}, "links": []}"#;
+        assert!(error(twice).contains("there are two members `h1`"));
         assert!(
             error(r#"{"hosts": {"h1": {"ipv4": "1"}}, "switches": {}, "links": []}"#).contains("unknown field `ipv4`")
         );
