@@ -21,6 +21,10 @@ MODULES = {
 }
 
 
+# Lines that are sent before the first of them is answered.
+AHEAD = 256
+
+
 def install(folder):
     """Makes the modules that p4-utils imports; they import this file."""
     for module, services in MODULES.items():
@@ -224,14 +228,38 @@ class Client:
         """Executes a line as simple_switch_CLI does: what it prints."""
         line, text, after = " ".join(str(word) for word in words), "", 0
         while after is not None:
-            self.stream.write(json.dumps({"execute": {"line": line, "from": after}}) + "\n")
+            self.ask(line, after)
             self.stream.flush()
-            reply = json.loads(self.stream.readline())
-            if "output" not in reply:
-                raise InvalidTableOperation(f"{line}: {reply.get('error')}")
-            text += reply["output"]["text"]
-            after = reply["output"]["next"]
+            part, after = self.answer(line)
+            text += part
         return text
+
+    def run_all(self, lines):
+        """Executes lines whose output is short, some hundreds sent before the first is answered."""
+        for first in range(0, len(lines), AHEAD):
+            some = lines[first : first + AHEAD]
+            for line in some:
+                self.ask(line, 0)
+            self.stream.flush()
+            answers = []
+            for line in some:
+                try:
+                    answers.append(self.answer(line))
+                except InvalidTableOperation as refused:
+                    answers.append(refused)
+            for answer in answers:
+                if isinstance(answer, InvalidTableOperation):
+                    raise answer
+
+    def ask(self, line, after):
+        self.stream.write(json.dumps({"execute": {"line": line, "from": after}}) + "\n")
+
+    def answer(self, line):
+        """The output, and where it continues; None at its end."""
+        reply = json.loads(self.stream.readline())
+        if "output" not in reply:
+            raise InvalidTableOperation(f"{line}: {reply.get('error')}")
+        return reply["output"]["text"], reply["output"]["next"]
 
     def found(self, pattern, *words):
         return re.search(pattern, self.run(*words))
@@ -354,8 +382,7 @@ class Client:
         self.run("register_write", register, index, value)
 
     def bm_register_write_range(self, _, register, start, end, value):
-        for index in range(start, end):
-            self.run("register_write", register, index, value)
+        self.run_all([f"register_write {register} {index} {value}" for index in range(start, end)])
 
     def bm_register_reset(self, _, register):
         self.run("register_reset", register)

@@ -125,6 +125,8 @@ async fn send(stream: &mut BufReader<TcpStream>, message: &impl Serialize) -> st
 }
 
 async fn connection(stream: TcpStream, port: u16, service: &Service) -> std::io::Result<()> {
+    // A client may send requests before it reads replies; those must not wait for its ACKs.
+    stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let program = service.device.program().ok().map(|_| service.source.clone());
     let greeting = Greeting {
