@@ -4,7 +4,7 @@ mod common;
 
 use common::{CONTROL, PARSER, block, program};
 use insta::assert_snapshot;
-use weir_ir::passes::{VarSet, eliminate_dead, optimize, propagate, unread_fields};
+use weir_ir::passes::{Scope, VarSet, eliminate_dead, fold_paths, optimize, propagate, unread_fields};
 use weir_ir::print::print_body;
 use weir_ir::verify::verify;
 use weir_ir::{HeaderId, Program, VarId};
@@ -413,4 +413,32 @@ fn fields_that_nobody_reads() {
     let program = common::program(PARSER, "b0:\nemit h0\nreturn");
     let unread: Vec<usize> = unread_fields(&program).iter().map(|v| v.index()).collect();
     assert_eq!(unread, [16, 17]);
+}
+
+#[test]
+fn a_body_of_many_branches_does_not_grow_without_bound() {
+    const IFS: usize = 20_000;
+    // Where one comparison holds, all others are decided: each of these paths could be a copy.
+    let ifs: String = (0..IFS)
+        .map(|i| {
+            let (at, value) = (2 * i, i % 256);
+            let (then, next) = (at + 1, at + 2);
+            format!(
+                "b{at}:\n%13 = eq %2, 8w{value:#x}\nbranch %13 b{then} b{next}\n\
+                 b{then}:\n%4 = add %4, 8w{value:#x}\ngoto b{next}\n"
+            )
+        })
+        .collect();
+    let mut program = program(PARSER, &format!("{ifs}b{}:\nreturn", 2 * IFS));
+    let mut body = block(&mut program, "ingress").body.clone();
+    let mut inputs = VarSet::new(program.vars.len());
+    [2, 4].into_iter().for_each(|v| inputs.insert(VarId::new(v)));
+    let scope = Scope {
+        vars: &program.vars,
+        headers: &program.headers,
+        inputs: &inputs,
+    };
+    fold_paths(scope, &mut body, 8);
+    let insts: usize = body.blocks.iter().map(|(_, block)| block.insts.len()).sum();
+    assert!((2 * IFS..200_000).contains(&insts), "{insts}");
 }

@@ -23,8 +23,10 @@ use std::collections::{BTreeSet, HashMap};
 const STATE_BUDGET: usize = 8 << 20;
 /// Instructions that a block may have to be copied to a predecessor that knows how it ends.
 const COPY_LIMIT: usize = 24;
-/// Ways that are copied, per block of the body.
+/// Ways that are copied in a round, per block of the body.
 const COPIES_PER_BLOCK: usize = 2;
+/// Instructions that are copied to predecessors in all rounds: as many as the body has, and these.
+const COPIED_BESIDES: usize = 50_000;
 /// Instructions and ends of blocks that are copied for packets that failed in the parser.
 const ERROR_PATH_LIMIT: usize = 400;
 
@@ -44,20 +46,23 @@ pub struct Scope<'a> {
 /// more, after `rounds` rounds at the latest.
 pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     split_error_path(body);
-    fold_rounds(scope, body, rounds);
+    let size: usize = body.blocks.iter().map(|(_, block)| block.insts.len()).sum();
+    let mut to_copy = size + COPIED_BESIDES;
+    fold_rounds(scope, body, rounds, &mut to_copy);
     let mut budget = Budget::new();
     while tail_duplicate(scope, body, &mut budget) {
-        fold_rounds(scope, body, rounds);
+        fold_rounds(scope, body, rounds, &mut to_copy);
     }
 }
 
-fn fold_rounds(scope: Scope<'_>, body: &mut Body, rounds: usize) {
+/// [`fold`], until nothing changes; `to_copy` as there.
+fn fold_rounds(scope: Scope<'_>, body: &mut Body, rounds: usize, to_copy: &mut usize) {
     for _ in 0..rounds {
         let mut changed = false;
         for (_, block) in body.blocks.iter_mut() {
             changed |= basic_block(block, scope.vars, scope.headers);
         }
-        changed |= fold(scope, body);
+        changed |= fold(scope, body, to_copy);
         simplify_control_flow(body);
         if !changed {
             return;
@@ -158,18 +163,19 @@ impl<'a> Analysis<'a> {
     pub fn new(scope: Scope<'a>, body: &Body, also: Option<&VarSet>) -> Option<Self> {
         // Only what is read before it is written in some block crosses from block to block.
         let mut crossing = VarSet::new(scope.vars.len());
-        for (_, block) in body.blocks.iter() {
-            let mut defined = VarSet::new(scope.vars.len());
+        // By variable: the last block that defines it so far.
+        let mut defined = vec![None; scope.vars.len()];
+        for (id, block) in body.blocks.iter() {
             for inst in &block.insts {
                 read_by_inst(&inst.kind, scope.headers, &mut |v| {
-                    if !defined.contains(v) {
+                    if defined[v.index()] != Some(id) {
                         crossing.insert(v);
                     }
                 });
-                written(&inst.kind, scope.headers, &mut |v| defined.insert(v));
+                written(&inst.kind, scope.headers, &mut |v| defined[v.index()] = Some(id));
             }
             read_by_terminator(&block.terminator, &mut |v| {
-                if !defined.contains(v) {
+                if defined[v.index()] != Some(id) {
                     crossing.insert(v);
                 }
             });
@@ -579,7 +585,9 @@ pub(super) fn states(analysis: &Analysis<'_>, body: &Body) -> Vec<Option<State>>
     at
 }
 
-fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
+/// Folds each block once; `to_copy` is how many instructions may still be copied. Returns whether
+/// anything changed.
+fn fold(scope: Scope<'_>, body: &mut Body, to_copy: &mut usize) -> bool {
     let Some(analysis) = Analysis::new(scope, body, None) else {
         return false;
     };
@@ -608,9 +616,10 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
         if let Terminator::Goto(next) = block.terminator {
             if copies < budget
                 && next != id
-                && let Some((insts, target)) = thread(body, local, next)
+                && let Some((insts, target)) = thread(body, local, next, *to_copy)
             {
                 copies += 1;
+                *to_copy -= insts.len();
                 changed = true;
                 block.insts.extend(insts);
                 block.terminator = Terminator::Goto(target);
@@ -624,9 +633,10 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
                 // An edge that is there twice may be two states.
                 if count.get(target) == Some(&1)
                     && copies < budget
-                    && let Some((insts, end)) = thread(body, analysis.local(state.clone()), *target)
+                    && let Some((insts, end)) = thread(body, analysis.local(state.clone()), *target, *to_copy)
                 {
                     copies += 1;
+                    *to_copy -= insts.len();
                     changed = true;
                     let split = body.blocks.push(BasicBlock {
                         state: None,
@@ -647,15 +657,16 @@ fn fold(scope: Scope<'_>, body: &mut Body) -> bool {
 }
 
 /// Follows control from a block whose start is known: the instructions on the way and where it
-/// ends, if at least one branch on the way is decided.
-fn thread(body: &Body, mut local: Local<'_>, start: BlockId) -> Option<(Vec<Inst>, BlockId)> {
+/// ends, if at least one branch on the way is decided. They are `to_copy` at most.
+fn thread(body: &Body, mut local: Local<'_>, start: BlockId, to_copy: usize) -> Option<(Vec<Inst>, BlockId)> {
+    let limit = COPY_LIMIT.min(to_copy);
     let (mut at, mut insts, mut best) = (start, Vec::new(), None);
     // As long as there is a block to copy; loops end at the limit of instructions, empty ones at
     // that of steps.
     for _ in 0..COPY_LIMIT {
         let block = body.blocks.get(at)?;
         let plain = block.state.is_none() && !block.can_fail();
-        if !plain || insts.len() + block.insts.len() > COPY_LIMIT {
+        if !plain || insts.len() + block.insts.len() > limit {
             break;
         }
         block.insts.iter().for_each(|i| local.step(&i.kind));

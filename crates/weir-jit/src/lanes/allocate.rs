@@ -8,7 +8,7 @@
 //! values at each access.
 
 use super::op::{Code, MaskReg, Op, RowArea};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The home of a vector or mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,8 +99,10 @@ fn rematerialise_from_rows(code: &Code, ranges: &[Option<LiveRange>], homes: &mu
             && let Some(LiveRange { first, last, .. }) = ranges[dst.0 as usize]
             && let home @ Home::Stack(_) = &mut homes[dst.0 as usize]
         {
-            let stores = row_stores.get(&(*area, *offset));
-            if !stores.is_some_and(|stores_of_row| stores_of_row.iter().any(|i| (first..last).contains(i))) {
+            // In the order of the code.
+            let stores = row_stores.get(&(*area, *offset)).map_or(&[][..], Vec::as_slice);
+            let next_store = stores.get(stores.partition_point(|i| *i < first));
+            if next_store.is_none_or(|i| *i >= last) {
                 *home = Home::Row(*area, *offset);
             }
         }
@@ -194,28 +196,26 @@ fn linear_scan(ranges: &[Option<LiveRange>], registers: std::ops::Range<u8>, hom
 #[derive(Default)]
 struct StackSlots {
     count: usize,
-    /// Spilled intervals with their slots.
-    assigned: Vec<(Interval, usize)>,
+    /// Each slot, by the last operation of the intervals that have it.
+    by_last: BTreeSet<(usize, usize)>,
 }
 
 impl StackSlots {
-    /// Assigns a slot that is free during the interval.
+    /// Assigns a slot whose intervals have all ended before this one: of several, the one that
+    /// became free last.
     fn assign(&mut self, interval: Interval) -> usize {
-        let is_free = |slot: usize, assigned: &[(Interval, usize)]| {
-            let overlaps =
-                |other: &Interval| other.range.first <= interval.range.last && interval.range.first <= other.range.last;
-            assigned.iter().all(|(other, s)| *s != slot || !overlaps(other))
+        let ended = self.by_last.range(..(interval.range.first, 0)).next_back().copied();
+        let slot = match ended {
+            Some(free) => {
+                self.by_last.remove(&free);
+                free.1
+            }
+            None => {
+                self.count += 1;
+                self.count - 1
+            }
         };
-        let existing = self
-            .assigned
-            .iter()
-            .map(|(_, slot)| *slot)
-            .find(|s| is_free(*s, &self.assigned));
-        let slot = existing.unwrap_or_else(|| {
-            self.count += 1;
-            self.count - 1
-        });
-        self.assigned.push((interval, slot));
+        self.by_last.insert((interval.range.last, slot));
         slot
     }
 }
@@ -273,6 +273,19 @@ mod tests {
                     Home::Row(..) => panic!("nothing was read from a row"),
                 }
             }
+        }
+    }
+
+    /// With a search of all slots for each interval, this test would hardly end.
+    #[test]
+    fn very_many_intervals_are_spilled() {
+        const INTERVALS: usize = 200_000;
+        let nested: Vec<_> = (0..INTERVALS).map(|i| range(i, 2 * INTERVALS - i, 2)).collect();
+        let rows: Vec<_> = (0..INTERVALS).map(|i| range(i, i + 100, 2)).collect();
+        for (ranges, least) in [(nested, INTERVALS - 2), (rows, 98)] {
+            let mut homes = vec![Home::Unused; INTERVALS];
+            let slots = linear_scan(&ranges, 0..2, &mut homes);
+            assert!((least..=least + 2).contains(&slots), "{slots}");
         }
     }
 
