@@ -343,8 +343,8 @@ pub(crate) struct FinishedPipeline<C> {
     pub kinds: Vec<CallKind>,
     /// See [`Pipeline::table_states`].
     pub table_states: Vec<Option<u32>>,
-    /// See [`Pipeline::parser_blocks`].
-    pub parser_blocks: u32,
+    /// See [`Pipeline::parser_block_limit`].
+    pub parser_block_limit: u32,
     /// Parts of the program that the body leaves to the interpreter.
     pub left_out: Vec<LeftOut>,
 }
@@ -355,7 +355,7 @@ impl PipelineBuilder {
     /// before a header that is not byte-aligned ([`unaligned`]).
     ///
     /// # Errors
-    /// A call has no translation.
+    /// A call has no translation, or a parser's loop comes after a call with effects.
     pub(crate) fn finish<C>(
         self,
         (on_error, error): (BlockId, VarId),
@@ -387,7 +387,11 @@ impl PipelineBuilder {
         };
         fold_paths(scope, &mut body, MAX_FOLD_ROUNDS);
         join_sums::join_sums(&program, &mut body);
-        let parser_blocks = parser_loops::limit_at_header(&body, self.unmarked_blocks);
+        if let Some(loc) = unaligned::loop_after_call(&body) {
+            let problem = "a parser's loop comes after a call with effects, which an interpreted packet would repeat";
+            return Err(NotCompiled::new(&program, loc, problem));
+        }
+        let parser_block_limit = parser_loops::limit_at_header(&body, self.unmarked_blocks);
         let (mut calls, mut kinds) = (Vec::new(), Vec::new());
         for (_, block) in body.blocks.iter() {
             for inst in &block.insts {
@@ -407,7 +411,7 @@ impl PipelineBuilder {
             calls,
             kinds,
             table_states: Vec::new(),
-            parser_blocks,
+            parser_block_limit,
             left_out: unaligned.map_or(Vec::new(), |loc| {
                 let problem = "what the parser takes does not end at a whole byte";
                 let why = NotCompiled::new(&program, loc, problem);
@@ -432,7 +436,7 @@ impl<C: Send + Sync + 'static> FinishedPipeline<C> {
             table_states: self.table_states,
             instruction_budget_drop: exit_table.instruction_budget_drop,
             punt_from_start: exit_table.punt_from_start,
-            parser_blocks: self.parser_blocks,
+            parser_block_limit: self.parser_block_limit,
             exits,
             body: self.body,
             inputs: self.inputs.iter().map(|(v, _)| *v).collect(),

@@ -32,6 +32,19 @@ pub(crate) fn is_affordable(parser: &Body, emitted: usize) -> bool {
     points.saturating_add(branches) <= BRANCHES
 }
 
+/// Whether each emitted header is whole bytes long. If not, a deparser that writes the packet pads
+/// it, and the egress parser finds the padding in the payload.
+pub(crate) fn are_whole_bytes(program: &Program, emits: &[Emit]) -> bool {
+    emits.iter().all(|emit| {
+        let ty = &program.header_types[program.headers[emit.header].ty];
+        let widths = ty.fields.iter().map(|field| match field.ty {
+            Type::Bits(width) => width % 8,
+            Type::Varbit(_) => 0,
+        });
+        widths.sum::<u32>().is_multiple_of(8)
+    })
+}
+
 /// Whether two headers have the same layout: fields of equal, constant widths.
 fn same_layout(program: &Program, a: HeaderId, b: HeaderId) -> bool {
     let fields = |h: HeaderId| {

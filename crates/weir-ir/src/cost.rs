@@ -44,7 +44,8 @@ pub fn instruction(program: &Program, kind: &InstKind) -> u32 {
 }
 
 /// The cost of the end of a basic block: 1; for a `select` one more for each eight words of its
-/// patterns, for a lookup one for each word of its keys.
+/// patterns, for a lookup one for each word of its keys, and, if these have masks or ranges, one for
+/// each 64 entries that the table has room for, up to [`MOST_PER_LOOKUP`].
 #[must_use]
 pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {
     let of_keys = |keys: &[Operand]| {
@@ -56,7 +57,11 @@ pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {
             let cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
             1 + of_keys(keys).saturating_mul(cases) / 8
         }
-        Terminator::Lookup(lookup) => of_keys(&lookup.keys).max(1),
+        Terminator::Lookup(lookup) => {
+            let entries = searched_entries(&program.tables[lookup.table]);
+            of_keys(&lookup.keys).max(1)
+                + u32::try_from(entries / 64).map_or(MOST_PER_LOOKUP, |n| n.min(MOST_PER_LOOKUP))
+        }
         Terminator::Goto(_)
         | Terminator::Branch { .. }
         | Terminator::Switch { .. }
@@ -68,6 +73,22 @@ pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {
     }
 }
 
+/// The most that the entries of a table add to the cost of a lookup.
+pub const MOST_PER_LOOKUP: u32 = 1000;
+
+/// Entries that a lookup may have to compare one by one: all that a table with masks or ranges has
+/// room for.
+fn searched_entries(table: &Table) -> u64 {
+    let is_searched = |key: &Key| match key.match_kind {
+        MatchKind::Ternary | MatchKind::Range | MatchKind::Optional => true,
+        MatchKind::Exact | MatchKind::Lpm | MatchKind::Selector => false,
+    };
+    match table.keys.iter().any(is_searched) {
+        true => table.size.unwrap_or(0).max(table.entries.len() as u64),
+        false => 0,
+    }
+}
+
 /// The cost of a basic block: of its instructions and of its end.
 #[must_use]
 pub fn block(program: &Program, block: &BasicBlock) -> u32 {
@@ -75,18 +96,33 @@ pub fn block(program: &Program, block: &BasicBlock) -> u32 {
     costs.fold(terminator(program, &block.terminator), u32::saturating_add)
 }
 
-/// 64-bit words of the patterns of a basic block's `select`.
+/// 64-bit words of patterns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PatternWords {
+    /// Of exact patterns.
+    pub exact: u64,
+    /// Of masks and ranges, as many as their keys have.
+    pub masked: u64,
+}
+
+/// The size of the patterns of a body's `select`s.
 #[must_use]
-pub fn pattern_words(program: &Program, block: &BasicBlock) -> u64 {
-    match &block.terminator {
-        Terminator::Select { keys, cases, .. } => {
-            let widths = keys
-                .iter()
-                .map(|key| u64::from(words(operand_width(&program.vars, key))));
-            widths.sum::<u64>().saturating_mul(cases.len() as u64)
+pub fn pattern_words(program: &Program, body: &Body) -> PatternWords {
+    let mut found = PatternWords::default();
+    for (_, block) in body.blocks.iter() {
+        let Terminator::Select { keys, cases, .. } = &block.terminator else {
+            continue;
+        };
+        for (key, pattern) in cases.iter().flat_map(|case| keys.iter().zip(&case.patterns)) {
+            let words = u64::from(words(operand_width(&program.vars, key)));
+            match pattern {
+                Pattern::Exact(_) => found.exact += words,
+                Pattern::Mask(..) | Pattern::Range(..) => found.masked += words,
+                Pattern::Any | Pattern::ValueSet(_) => {}
+            }
         }
-        _ => 0,
     }
+    found
 }
 
 /// The additional cost of arithmetic on more than 64 bits and of long lists of patterns in a basic

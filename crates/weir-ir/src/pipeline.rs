@@ -36,7 +36,7 @@ pub struct Pipeline {
     /// The most that [`Mark::ParserBlocks`](crate::Mark::ParserBlocks) of a packet may add up to at
     /// the header of a parser's loop, so that the interpreter certainly does not time out. A packet
     /// that exceeds it leaves by `punt_from_start`, and the interpreter decides.
-    pub parser_blocks: u32,
+    pub parser_block_limit: u32,
     /// The exit of a packet that exceeds its instruction budget.
     pub instruction_budget_drop: u32,
     /// By table index: whether lookups must keep the order of packets, because of direct meters.

@@ -135,8 +135,10 @@ impl<'a> Verifier<'a> {
             self.at(format!("variable %{} {}", id.index(), v.name));
             self.display(v.display, || "it".into());
         }
+        let mut names = HashSet::new();
         for (_, t) in p.header_types.iter() {
             self.at(format!("header type {}", t.name));
+            self.require(names.insert(&t.name), || "there are two of this name".into());
             self.header_type(t);
         }
         for (id, h) in p.headers.iter() {

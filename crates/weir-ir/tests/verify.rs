@@ -70,6 +70,10 @@ fn every_id_names_something() {
         "its type does not exist",
     );
     says(
+        |p| p.header_types[HeaderTypeId::new(1)].name = p.header_types[HeaderTypeId::new(0)].name.clone(),
+        "there are two of this name",
+    );
+    says(
         |p| p.headers[HeaderId::new(0)].fields[0] = var(99),
         "there is no variable",
     );

@@ -185,8 +185,10 @@ impl Compiled {
             .collect();
         let analysed = Arc::clone(&pipeline);
         let analysis = Analysis::new(&analysed)?;
+        // An array has one key word: keys of selectors would be words of their own.
+        let has_no_selector = |i: usize| tables[i].0.fields.iter().all(Option::is_some);
         let arrays: Vec<bool> = (specs.iter().enumerate())
-            .map(|(i, spec)| options.reorderable.get(i) == Some(&true) && is_array(spec))
+            .map(|(i, spec)| options.reorderable.get(i) == Some(&true) && is_array(spec) && has_no_selector(i))
             .collect();
         let layout = Layout::new(&analysis, &tables, &may_speculate, &arrays);
         let read = analysis.variables_read();

@@ -35,7 +35,7 @@
 //! let exit = Exit { name: "out", live: vec![], deparsed: false, touches: None };
 //! let pipeline = Pipeline {
 //!     program: Arc::new(Program::default()), body, inputs: vec![], exits: vec![exit],
-//!     calls: vec![], instruction_budget_drop: 0, punt_from_start: 0, parser_blocks: 0,
+//!     calls: vec![], instruction_budget_drop: 0, punt_from_start: 0, parser_block_limit: 0,
 //!     ordered_tables: vec![], table_states: vec![],
 //! };
 //! let compiled = Compiled::new(Arc::new(pipeline), Options::default())?;

@@ -66,7 +66,7 @@ fn compiled(looks_up: bool) -> Arc<Compiled> {
         calls: Vec::new(),
         instruction_budget_drop: 0,
         punt_from_start: 0,
-        parser_blocks: 0,
+        parser_block_limit: 0,
         ordered_tables: Vec::new(),
         table_states: Vec::new(),
     };

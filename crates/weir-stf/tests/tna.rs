@@ -263,8 +263,10 @@ fn packets_that_go_on_together_do_what_each_does_alone() {
 fn packets_one_by_one_find_the_state_that_they_find_in_the_interpreter() {
     let state = "port 9 loopback\nmc_mgrp_create 7\nmc_node_create 1 3 9\nmc_node_associate 7 0";
     let packets: Vec<Vec<u8>> = (0..64).map(|i| vec![[0, 68, 7, 9, 3][i % 5], 0, 0, 0]).collect();
-    let program = compile("../vectors/numbered");
-    together_in_order(PacketOrder::Serial, "numbered", program, state, &packets);
+    for name in ["numbered", "numbered_at_egress"] {
+        let program = compile(&format!("../vectors/{name}"));
+        together_in_order(PacketOrder::Serial, name, program, state, &packets);
+    }
 }
 
 #[test]
@@ -350,7 +352,8 @@ fn what_is_left_out_is_done_all_the_same() {
     let copied: Vec<Vec<u8>> = (0..60).map(|i| vec![1, i, 0, 0, 0xaa]).collect();
     let state = "mc_mgrp_create 7\nmc_node_create 1 4 5\nmc_node_associate 7 0";
     let program = compile_anyhow("vectors/bridged_bits.p4");
-    together_in("bridged_bits", program, state, &copied);
+    together_in("bridged_bits", Arc::clone(&program), state, &copied);
+    together_in("bridged_bits", program, state, &packets(64));
     let state = "mirroring_add 5 3\nmirroring_add 6 4\nport 9 loopback";
     together_in("untyped", compile_anyhow("vectors/untyped.p4"), state, &packets(60));
 }

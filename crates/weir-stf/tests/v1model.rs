@@ -46,6 +46,7 @@ programs!(
     queueing,
     registers,
     same_names,
+    selector_keys,
     selectors,
     unaligned,
     wide_arithmetic

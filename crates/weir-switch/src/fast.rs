@@ -295,10 +295,10 @@ impl Switch {
     /// Whether packets must run one by one: those that stay within the switch would access state
     /// after others that were received later.
     fn is_serial(&self, fast: &FastPath) -> bool {
-        let fused = &fast.main_stage.fused;
+        let mut stages = std::iter::once(&fast.main_stage).chain(&fast.egress);
         self.packet_order == PacketOrder::Serial
-            && (fast.egress.is_some() || fused.recirculates || self.has_loopback())
-            && fused.pipeline.accesses_state()
+            && (fast.egress.is_some() || fast.main_stage.fused.recirculates || self.has_loopback())
+            && stages.any(|stage| stage.fused.pipeline.accesses_state())
     }
 
     /// Bytes that must lie before a packet for [`Switch::forward`].

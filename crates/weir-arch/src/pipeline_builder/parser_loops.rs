@@ -1,4 +1,4 @@
-//! Finds a parser's loops, and what their basic blocks count in the interpreter's limits.
+//! Finds a parser's loops, and the costs of its basic blocks in the interpreter's limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use weir_interp::{INSTRUCTION_BUDGET, PARSER_BUDGET};
@@ -10,8 +10,9 @@ pub(crate) fn non_consuming_loops(parser: &Body) -> BTreeSet<BlockId> {
     loops_of(parser, |block| !block.can_fail())
 }
 
-/// What a parser's basic blocks count in the interpreter's limits: 1, and more where a block is
-/// expensive, so that who keeps the limit on blocks keeps the one on instructions, too.
+/// The costs of a parser's basic blocks in the interpreter's limit on blocks: 1, and more if a block
+/// is expensive. A packet whose costs are within that limit is within the limit on instructions,
+/// too.
 pub(crate) struct ParserCosts {
     /// By block, in loops and on paths between two loops.
     pub looped: BTreeMap<BlockId, u32>,
@@ -36,8 +37,9 @@ impl ParserCosts {
 /// The most that marks may add up to at a loop header of a pipeline. `others`: what a packet may
 /// count without marks.
 ///
-/// From one loop header to the next, or to the end of the parser, no block of the pipeline is
-/// executed twice. So what is added there is at most the sum of all marks of the body.
+/// Between two loop headers, and from the last one to the end of the parser, no block of the
+/// pipeline is executed twice. The marks on such a path add up to at most the sum of all marks of
+/// the body.
 pub(super) fn limit_at_header(body: &Body, others: u64) -> u32 {
     let insts = body.blocks.iter().flat_map(|(_, block)| &block.insts);
     let marks = insts.map(|inst| match inst.kind {

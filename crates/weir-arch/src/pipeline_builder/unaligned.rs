@@ -1,8 +1,9 @@
 //! Headers that do not begin and end at whole bytes have no compiled form. Before a parser extracts
-//! one, the packet is punted, and the driver processes it from its start.
+//! one, the packet is punted, and the driver processes it from its start. No call with effects may
+//! precede such a place, nor a parser's loop, which packets leave in the same way.
 
 use weir_ir::passes::written;
-use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Operand, Program, Rvalue, Terminator, VarId};
+use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Mark, Operand, Program, Rvalue, Terminator, VarId};
 
 /// Makes packets leave by `exit` before an unaligned header is extracted. Then removes emits of
 /// unaligned headers that are never valid. Returns the first such place in the source. Does nothing
@@ -80,6 +81,18 @@ fn blocks_after_calls(body: &Body) -> Vec<bool> {
         }
     }
     after_call
+}
+
+/// The place of a parser's loop that a call with effects may precede. Packets leave such a loop by
+/// [`weir_ir::pipeline::Pipeline::punt_from_start`], and the driver would repeat the effects.
+pub(super) fn loop_after_call(body: &Body) -> Option<Loc> {
+    let after_call = blocks_after_calls(body);
+    let is_mark = |kind: &InstKind| matches!(kind, InstKind::Mark(Mark::ParserBlocks(_)));
+    body.blocks.iter().find_map(|(id, block)| {
+        let mark = block.insts.iter().position(|inst| is_mark(&inst.kind))?;
+        let called = after_call[id.index()] || block.insts[..mark].iter().any(|inst| has_effect(&inst.kind));
+        called.then(|| block.insts[mark].loc)
+    })
 }
 
 /// Removes emits of unaligned headers that are never valid.

@@ -240,10 +240,15 @@ impl<'a> Checker<'a> {
                 if let (Some(d), TyKind::Bit(w) | TyKind::Int(w)) = (&distance, self.kind(x))
                     && *d >= num_bigint::BigInt::from(w)
                 {
+                    let is_signed = matches!(self.kind(x), TyKind::Int(_));
+                    let rest = match s == ">>" && is_signed {
+                        true => "only the sign",
+                        false => "nothing",
+                    };
                     self.report(Diagnostic::warning(
                         "overflow",
                         span,
-                        format!("shifting {w} bits by {d} leaves nothing"),
+                        format!("shifting {w} bits by {d} leaves {rest}"),
                     ));
                 }
             }

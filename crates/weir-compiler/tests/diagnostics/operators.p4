@@ -28,6 +28,7 @@ control c(inout bit<8> a, inout bit<16> b, inout int<8> s, inout bool p, inout h
         a = p << 1; //~ error[type-error] the left operand of `<<` must be a number, but it is bool
         a = 1 << a; //~ error[type-error] an int can be shifted only by a constant; give the left operand of `<<` a width
         a = a << 8; //~ warning[overflow] shifting 8 bits by 8 leaves nothing
+        s = s >> 9; //~ warning[overflow] shifting 8 bits by 9 leaves only the sign
         b = a ++ 1; //~ error[type-error] the operands of `++` need a known width
         b = a ++ p; //~ error[type-error] `++` is not defined on bit<8> and bool
         p = a == b; //~ error[type-error] bit<8> cannot be compared with bit<16>

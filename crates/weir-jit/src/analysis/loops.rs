@@ -27,7 +27,7 @@ impl Loop {
     /// The most that a packet's loops may have cost at this one's head.
     pub fn limit(&self, pipeline: &Pipeline) -> u32 {
         match self.is_parser {
-            true => pipeline.parser_blocks,
+            true => pipeline.parser_block_limit,
             false => weir_interp::INSTRUCTION_BUDGET,
         }
     }

@@ -140,12 +140,16 @@ impl Suspended<'_> {
         unsafe { std::slice::from_raw_parts(packet as *const u8, length as usize) }
     }
 
-    /// Saves the context of a slot.
+    /// Saves the context of one of the slots.
     ///
     /// # Panics
-    /// There is no such slot.
+    /// The slot is none of [`Suspended::slots`].
     pub fn save(&self, slot: usize, to: &mut SavedContext) {
-        assert!(slot < VECTOR, "a vector has {VECTOR} slots");
+        // Rows of other slots are stale: they hold addresses and indices of other packets.
+        assert!(
+            slot < VECTOR && self.slots >> slot & 1 == 1,
+            "the slot waits at the point"
+        );
         let rows = &self.compiled.schedule.contexts[self.point];
         let word = |row: usize| self.context[row * ROW_STRIDE + slot];
         let packet = word(ROW_PACKET);

@@ -131,6 +131,10 @@ pub(crate) fn fuse(arch: &Psa) -> Result<Fused, NotCompiled> {
             "with all that ingress may emit it would be too much code",
         );
     }
+    if !reparse::are_whole_bytes(program, &emits) {
+        let problem = "it may emit a header that is not whole bytes, and pads the packet then";
+        return refused(blocks.ingress.deparser, problem);
+    }
     let mut builder = PipelineBuilder::new(program);
     let port = builder.variable("$port", 32);
     debug_assert_eq!(port, punt_variable(program, 0));

@@ -51,7 +51,10 @@ pub(super) fn plan_reparse(
     let mut emits = vec![first];
     emits.extend(emits::emits(program, deparser)?);
     let parser = &program.blocks[parser].body;
-    if !reparse::is_affordable(parser, emits.len()) || !emits::may_rerun(program, deparser) {
+    if !reparse::is_affordable(parser, emits.len())
+        || !reparse::are_whole_bytes(&builder.program, &emits)
+        || !emits::may_rerun(program, deparser)
+    {
         return None;
     }
     let flags = emits
