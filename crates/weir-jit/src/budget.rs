@@ -21,9 +21,9 @@ const PER_BLOCK: u64 = 45 << 10;
 /// Per header and block: the header's dataflow state.
 const PER_HEADER_AND_BLOCK: u64 = 650;
 /// Per 64-bit word of the exact patterns of `select`, which are constants in the code.
-const PER_EXACT_WORD: u64 = 16 << 10;
+const PER_EXACT_WORD: u64 = 8 << 10;
 /// The same of masks and ranges, each of which is a comparison of its own.
-const PER_MASK_WORD: u64 = 48 << 10;
+const PER_MASK_WORD: u64 = 52 << 10;
 /// Per word beyond the first of an operation on wide values, which is unrolled.
 const PER_WIDE_WORD: u64 = 1 << 10;
 /// Per variable and block: sets of variables, and the code generator's values.
@@ -101,6 +101,7 @@ pub(crate) fn check(pipeline: &Pipeline) -> Result<(), CompileError> {
         blocks: size.blocks,
         instructions: size.instructions,
         headers: size.headers,
+        patterns: size.exact_words.saturating_add(size.mask_words),
         megabytes: size.bytes() >> 20,
     })
 }

@@ -24,7 +24,7 @@ pub enum CompileError {
     Unsupported(#[from] Unsupported),
     /// Compiling would take more memory than the budget allows.
     #[error(
-        "the program is too large to be compiled: {blocks} blocks, {instructions} instructions and {headers} headers would take some {megabytes} MiB, and {} MiB are allowed",
+        "the program is too large to be compiled: {blocks} blocks, {instructions} instructions, {headers} headers and {patterns} words of patterns would take some {megabytes} MiB, and {} MiB are allowed",
         crate::budget::LIMIT >> 20
     )]
     TooLarge {
@@ -34,16 +34,19 @@ pub enum CompileError {
         instructions: u64,
         /// Headers, each element of a stack counted.
         headers: u64,
+        /// 64-bit words of the patterns of `select`s.
+        patterns: u64,
         /// Memory that compiling would take, in MiB, as estimated.
         megabytes: u64,
     },
-    /// Wide arithmetic (over 64 bits) may take longer than the interpreter lets a packet take.
+    /// A packet may do more work outside of loops than the interpreter allows: wide arithmetic (over
+    /// 64 bits), lists of patterns, lookups with masks or ranges in large tables.
     #[error(
-        "arithmetic on more than 64 bits and lists of patterns may cost a packet up to {words} units, and {} are allowed in machine code",
+        "arithmetic on more than 64 bits, lists of patterns and lookups with masks or ranges may cost a packet up to {words} units, and {} are allowed in machine code",
         weir_interp::INSTRUCTION_BUDGET
     )]
     TooMuchWork {
-        /// 64-bit words, as [`weir_ir::cost`] counts them.
+        /// Units of [`weir_ir::cost`].
         words: u32,
     },
     /// The code generator refused; a bug in weir.
