@@ -55,6 +55,7 @@ mod run;
 mod shell;
 mod stats;
 mod test;
+mod threads;
 mod trace;
 
 pub use weir_extern_api as extern_api;

@@ -33,7 +33,7 @@ pub use setup::rate_of;
 
 use crate::cli::Run;
 use crate::output::{Messages, OnLoss, Outlet};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use live::{CpuPort, Live};
 use reload::Reloader;
 use serve::Servers;
@@ -42,6 +42,7 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 use supervisor::Supervisor;
 use watch::Watch;
+use weir_compiler::NoThread;
 
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
@@ -119,5 +120,6 @@ fn statistics(messages: &Messages) -> Result<Outlet> {
         messages.line(loss.text("statistics"));
         None
     });
-    Outlet::start("statistics", Box::new(std::io::stdout()), on_loss).context("cannot start a thread")
+    let outlet = Outlet::start("statistics", Box::new(std::io::stdout()), on_loss);
+    Ok(outlet.map_err(|error| NoThread::new("statistics", &error))?)
 }

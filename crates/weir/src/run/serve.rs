@@ -5,6 +5,7 @@ use super::live::Live;
 use crate::bmv2;
 use crate::cli::Run;
 use crate::output::Messages;
+use crate::threads;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +66,8 @@ impl Servers {
         messages: &Messages,
     ) -> Result<Self> {
         let shares_cores = weir_io::cores().len() <= arguments.workers;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder
             .worker_threads(THREADS)
             .thread_name("control plane")
             .on_thread_start(move || {
@@ -75,9 +77,8 @@ impl Servers {
                     let _ = weir_io::be_nice(NICE);
                 }
             })
-            .enable_all()
-            .build()
-            .context("cannot start the control plane's threads")?;
+            .enable_all();
+        let runtime = threads::runtime("the control plane", &mut builder)?;
         let plane: Arc<dyn DataPlane> = Arc::new(live);
         let packets = p4rt::Config::default().packet_queue;
         let device = {
