@@ -69,8 +69,8 @@ pub struct Compilation {
     pub diagnostics: Diagnostics,
     /// The program, where there was no error and a target description fits `main`.
     pub program: Option<weir_ir::Program>,
-    /// Why nothing was compiled, where the system started no thread for the compiler. The diagnostics
-    /// have it as an error too.
+    /// Why nothing was compiled, where the system started no thread for the compiler. The
+    /// diagnostics have it as an error too.
     pub no_thread: Option<NoThread>,
     /// Name of the target description whose include file the program includes, `main` or not.
     pub architecture: Option<&'static str>,
@@ -81,7 +81,7 @@ impl Compilation {
     ///
     /// # Errors
     /// There was none, so that nothing is known of the program.
-    pub fn begun(self) -> Result<Self, NoThread> {
+    pub fn started(self) -> Result<Self, NoThread> {
         match &self.no_thread {
             Some(error) => Err(error.clone()),
             None => Ok(self),

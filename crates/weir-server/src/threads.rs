@@ -27,7 +27,7 @@ fn idle() -> MutexGuard<'static, Vec<(u64, Sender<Job>)>> {
 /// Why work gave no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// It was not begun: the system started no thread for it.
+    /// The system started no thread for it.
     NoThread(NoThread),
     /// It panicked.
     Panicked,

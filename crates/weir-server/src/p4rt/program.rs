@@ -133,7 +133,7 @@ pub(crate) fn program(
         cancellation: cancellation.clone(),
         ..Options::default()
     };
-    let compiled = compile_source("p4_device_config", text, &options, targets).begun()?;
+    let compiled = compile_source("p4_device_config", text, &options, targets).started()?;
     if compiled.diagnostics.has_errors() {
         let shown = compiled.diagnostics.list().iter().take(MAX_DIAGNOSTICS);
         let list: Vec<String> = shown

@@ -70,7 +70,7 @@ impl Case {
         let included = crate::bundled::included();
         let text = text.as_bytes().to_vec();
         let compilation =
-            weir_compiler::compile_bytes(&file, text, &options, &included, weir_arch::targets()).begun()?;
+            weir_compiler::compile_bytes(&file, text, &options, &included, weir_arch::targets()).started()?;
         let Some(program) = compilation.program else {
             bail!("the bundled {name} does not compile");
         };

@@ -123,7 +123,7 @@ fn program() -> Result<Arc<Program>> {
         &included,
         weir_arch::targets(),
     )
-    .begun()?;
+    .started()?;
     match compilation.program {
         Some(program) => Ok(crate::load::optimized(&Arc::new(program))),
         None => bail!("the bundled int_md does not compile"),
