@@ -30,8 +30,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod identity;
 mod input;
 
+pub use identity::Identity;
 pub use input::{Readable, read, read_text};
 
 use std::ffi::{OsStr, OsString};

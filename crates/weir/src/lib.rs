@@ -48,6 +48,7 @@ mod latency;
 mod load;
 mod lua;
 mod output;
+mod overwriting;
 mod packets;
 mod prompt;
 mod rina;
