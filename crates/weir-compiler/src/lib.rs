@@ -32,6 +32,7 @@ pub use cancellation::{CancelOnDrop, Cancellation};
 pub use no_thread::NoThread;
 use std::path::{Path, PathBuf};
 use weir_ir::target::Target;
+pub use weir_syntax::preprocess::Origin;
 use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
 use weir_syntax::source::{SourceMap, Span};
 use weir_syntax::{Diagnostic, Diagnostics, Parsed};
@@ -49,6 +50,8 @@ pub fn system_files(targets: &[Target]) -> Vec<(&'static str, &'static str)> {
 /// How to compile.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// Where the program comes from.
+    pub origin: Origin,
     /// Directories that `#include` searches.
     pub include_dirs: Vec<PathBuf>,
     /// `-D NAME[=VALUE]`
@@ -130,6 +133,7 @@ pub fn compile_bytes(
 
 fn syntax_options(options: &Options) -> weir_syntax::preprocess::Options {
     weir_syntax::preprocess::Options {
+        origin: options.origin,
         include_dirs: options.include_dirs.clone(),
         defines: options.defines.clone(),
         ..Default::default()
