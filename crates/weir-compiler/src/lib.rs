@@ -23,13 +23,16 @@ pub(crate) mod check;
 pub(crate) mod lower;
 mod main_package;
 mod missing;
+mod no_thread;
 pub mod p4info;
 pub mod tools;
 pub(crate) mod types;
 
 pub use cancellation::{CancelOnDrop, Cancellation};
+pub use no_thread::NoThread;
 use std::path::{Path, PathBuf};
 use weir_ir::target::Target;
+pub use weir_syntax::preprocess::Origin;
 use weir_syntax::preprocess::{DiskLoader, FileLoader, SystemFiles};
 use weir_syntax::source::{SourceMap, Span};
 use weir_syntax::{Diagnostic, Diagnostics, Parsed};
@@ -47,6 +50,8 @@ pub fn system_files(targets: &[Target]) -> Vec<(&'static str, &'static str)> {
 /// How to compile.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// Where the program comes from.
+    pub origin: Origin,
     /// Directories that `#include` searches.
     pub include_dirs: Vec<PathBuf>,
     /// `-D NAME[=VALUE]`
@@ -67,8 +72,24 @@ pub struct Compilation {
     pub diagnostics: Diagnostics,
     /// The program, where there was no error and a target description fits `main`.
     pub program: Option<weir_ir::Program>,
+    /// Why nothing was compiled, where the system started no thread for the compiler. The
+    /// diagnostics have it as an error too.
+    pub no_thread: Option<NoThread>,
     /// Name of the target description whose include file the program includes, `main` or not.
     pub architecture: Option<&'static str>,
+}
+
+impl Compilation {
+    /// Itself, if there was a thread for the compiler.
+    ///
+    /// # Errors
+    /// There was none, so that nothing is known of the program.
+    pub fn started(self) -> Result<Self, NoThread> {
+        match &self.no_thread {
+            Some(error) => Err(error.clone()),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Compiles a file.
@@ -79,6 +100,7 @@ pub fn compile_file(path: &Path, options: &Options, targets: &[Target]) -> Compi
         let parsed = weir_syntax::parse_file(path, &syntax_options(options), &DiskLoader, SystemFiles(&files));
         finish(parsed, options, targets)
     })
+    .unwrap_or_else(not_started)
 }
 
 /// Compiles a text; `#include` finds only the core library and the targets' files.
@@ -89,6 +111,7 @@ pub fn compile_source(name: &str, text: &str, options: &Options, targets: &[Targ
         let parsed = weir_syntax::parse_source(name, text, &syntax_options(options), SystemFiles(&files));
         finish(parsed, options, targets)
     })
+    .unwrap_or_else(not_started)
 }
 
 /// Compiles a text whose includes come from `loader`.
@@ -105,10 +128,12 @@ pub fn compile_bytes(
         let parsed = weir_syntax::parse_bytes(name, text, &syntax_options(options), loader, SystemFiles(&files));
         finish(parsed, options, targets)
     })
+    .unwrap_or_else(not_started)
 }
 
 fn syntax_options(options: &Options) -> weir_syntax::preprocess::Options {
     weir_syntax::preprocess::Options {
+        origin: options.origin,
         include_dirs: options.include_dirs.clone(),
         defines: options.defines.clone(),
         ..Default::default()
@@ -117,16 +142,33 @@ fn syntax_options(options: &Options) -> weir_syntax::preprocess::Options {
 
 /// The parser bounds how deeply trees nest; walking the deepest still takes more than a thread's
 /// usual stack in a debug build.
-fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+fn on_large_stack<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R, NoThread> {
     const STACK: usize = 256 << 20;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f);
         match thread.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => Ok(result),
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => panic!("cannot start a thread for the compiler: {error}"),
+            Err(error) => Err(NoThread::new("the compiler", &error)),
         }
     })
+}
+
+/// What diagnostics say where no thread was started.
+fn undiagnosed(no_thread: &NoThread) -> Diagnostics {
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.push(Diagnostic::error("no-thread", Span::default(), no_thread.to_string()));
+    diagnostics
+}
+
+fn not_started(no_thread: NoThread) -> Compilation {
+    Compilation {
+        sources: SourceMap::default(),
+        diagnostics: undiagnosed(&no_thread),
+        program: None,
+        no_thread: Some(no_thread),
+        architecture: None,
+    }
 }
 
 fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation {
@@ -183,6 +225,7 @@ fn finish(parsed: Parsed, options: &Options, targets: &[Target]) -> Compilation 
         sources,
         diagnostics,
         program: lowered,
+        no_thread: None,
         architecture,
     }
 }

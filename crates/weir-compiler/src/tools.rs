@@ -55,4 +55,11 @@ pub fn checked<R: Send>(
         }
         Ok(look(&parsed.program, checked))
     })
+    .unwrap_or_else(|no_thread| {
+        let diagnostics = crate::undiagnosed(&no_thread);
+        Err(Box::new(Refused {
+            sources: Default::default(),
+            diagnostics,
+        }))
+    })
 }

@@ -30,8 +30,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod identity;
 mod input;
 
+pub use identity::Identity;
 pub use input::{Readable, read, read_text};
 
 use std::ffi::{OsStr, OsString};
@@ -119,11 +121,11 @@ impl FileError {
     }
 }
 
-/// Whether a storage refuses, and may accept the same later: there is no room on it or in a quota,
-/// it is mounted read-only, or it fails.
+/// Whether a storage refuses, and may accept the same later: there is no room on it, in a quota or
+/// within the limit of a file's size, it is mounted read-only, or it fails.
 #[must_use]
 pub fn is_of_storage(error: &io::Error) -> bool {
-    let numbers = [libc::ENOSPC, libc::EDQUOT, libc::EROFS, libc::EIO];
+    let numbers = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, libc::EROFS, libc::EIO];
     match error.raw_os_error() {
         Some(number) => numbers.contains(&number),
         // The number is lost where a path was added to the error. The kind is not.

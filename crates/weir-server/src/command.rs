@@ -3,6 +3,7 @@
 use crate::dataplane::{Length, PortInfo, gather_by};
 use crate::device::Device;
 use crate::refusal::Refusal;
+use crate::threads::{self, Failure};
 use std::sync::Arc;
 use weir_ir::Program;
 use weir_switch::Switch;
@@ -68,10 +69,12 @@ impl Device {
     }
 
     async fn change_ports(&self, change: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), Refusal> {
-        let changed = tokio::task::spawn_blocking(change).await;
-        changed
-            .map_err(|_| crate::dataplane::Gone)?
-            .map_err(Refusal::malformed)?;
+        let changed = threads::run("changing the ports", change).await;
+        let changed = changed.map_err(|failure| match failure {
+            Failure::NoThread(error) => Refusal::from(error),
+            Failure::Panicked => crate::dataplane::Gone.into(),
+        })?;
+        changed.map_err(Refusal::malformed)?;
         self.ports.set_known(self.plane.ports());
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
+use weir_compiler::NoThread;
 use weir_extern_api::Registry;
 use weir_ir::{KeyMatch, Program};
 use weir_switch::{LoadError, Switch};
@@ -36,6 +37,9 @@ pub enum LoadFailure {
     /// It does not fit what the data plane was started with, such as its ports.
     #[error("{0}")]
     Unfit(String),
+    /// The system starts no thread on which it is made ready.
+    #[error(transparent)]
+    NoThread(#[from] NoThread),
     /// The data plane has ended.
     #[error(transparent)]
     Gone(#[from] Gone),

@@ -2,25 +2,25 @@
 //!
 //! [`ListLimits`] checks the number and the lengths of elements before any is decoded. Elements are
 //! decoded one at a time under a limit of fields. One thread serves all controllers, so long lists
-//! are decoded on the blocking pool ([`offload_if`]). No lock may be held across it.
+//! are decoded on blocking threads ([`offload_if`]). No lock may be held across it.
 //!
 //! It relies on [`EncodedList`], which finds the elements, and on [`budget`], which counts fields:
 //! the limit of one request's decoded memory, while budgets of the server limit all requests
 //! together ([`crate::admission`], [`crate::batches`]). It does not interpret elements.
 
 use crate::refusal::Refusal;
+use crate::threads;
 use prost::{Message, Name};
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, spawn_blocking};
 use weir_proto::budget;
 use weir_proto::listed::{EncodedList, Excess};
 
-/// A list in a message of this many bytes or more is decoded on the blocking pool.
+/// A list in a message of this many bytes or more is decoded on blocking threads.
 const OFFLOAD_BYTES: usize = 16 << 10;
 
-/// More outcomes of elements than this are encoded on the blocking pool, as an answer.
+/// More outcomes of elements than this are encoded on blocking threads, as an answer.
 pub const OFFLOAD_OUTCOMES: usize = 256;
 
 /// The most fields of elements that are decoded together, at any depth. A decoded field may take a
@@ -163,7 +163,7 @@ pub fn decode_joined<M: Message + Default + Name>(list: &EncodedList) -> Result<
         .map_err(|e| Refusal::malformed(format!("not a message of this kind: {e}")))
 }
 
-/// Whether a list is decoded on the blocking pool.
+/// Whether a list is decoded on blocking threads.
 pub fn is_large(list: &EncodedList) -> bool {
     list.message_len() >= OFFLOAD_BYTES
 }
@@ -173,13 +173,14 @@ pub fn is_large(list: &EncodedList) -> bool {
 static THREAD_PERMITS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(available_parallelism().map_or(1, usize::from))));
 
-/// Runs `work` on the blocking pool once a permit is free, or at once if it is not large.
+/// Runs `work` on a blocking thread once a permit is free, or at once if it is not large. Where the
+/// system starts no thread, the calling one does it.
 ///
 /// Callers queue for the permit. The caller must not hold a lock that others wait for, and `work`
 /// must not wait for anything.
 ///
 /// # Errors
-/// The server is stopping, or `work` panicked.
+/// `work` panicked.
 pub async fn offload_if<T: Send + 'static>(
     is_large: bool,
     work: impl FnOnce() -> T + Send + 'static,
@@ -200,7 +201,7 @@ pub async fn offload_if<T: Send + 'static>(
 /// one at a time.
 ///
 /// # Errors
-/// The server is stopping, or `work` panicked.
+/// `work` panicked.
 pub async fn offload_if_unqueued<T: Send + 'static>(
     is_large: bool,
     work: impl FnOnce() -> T + Send + 'static,
@@ -208,15 +209,8 @@ pub async fn offload_if_unqueued<T: Send + 'static>(
     if !is_large {
         return Ok(work());
     }
-    spawn_blocking(work).await.map_err(|e| join_refusal(&e))
-}
-
-/// The refusal when a blocking thread gave no result.
-fn join_refusal(error: &JoinError) -> Refusal {
-    match error.is_panic() {
-        true => Refusal::unavailable("the request has met a mistake in weir: please report it"),
-        false => Refusal::unavailable("the server is stopping"),
-    }
+    let done = threads::run_somewhere(work).await;
+    done.map_err(|_| Refusal::unavailable("the request has met a mistake in weir: please report it"))
 }
 
 /// Decodes all elements. `permit` is dropped when the list is, even if the caller was dropped
@@ -285,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_blocking_pool_uses_one_thread_per_core() {
+    async fn blocking_work_uses_one_thread_per_core() {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let cores = available_parallelism().map_or(1, usize::from);
         let (working, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

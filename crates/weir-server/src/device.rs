@@ -288,6 +288,7 @@ impl Device {
         completion.await.map_err(|failure| match failure {
             LoadFailure::Refused(error) => Refusal::malformed(format!("the program cannot be run: {error}")),
             LoadFailure::Unfit(message) => Refusal::malformed(message),
+            LoadFailure::NoThread(error) => error.into(),
             LoadFailure::Gone(gone) => gone.into(),
         })?;
         *lock(&self.written) = Arc::clone(&self.plane);
@@ -308,10 +309,16 @@ impl Device {
 
     /// Saves a program: requests write and read it on a switch without packets.
     pub(crate) fn save(&self, pipelines: &mut Pipelines, loaded: Arc<LoadedProgram>) -> Result<(), Refusal> {
-        use crate::standalone::{Clock, Standalone};
+        use crate::standalone::{Clock, Standalone, StandaloneError};
         let standalone =
-            Standalone::with_externs(Arc::clone(&loaded.program), None, Clock::real(), self.plane.externs())
-                .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
+            Standalone::with_externs(Arc::clone(&loaded.program), None, Clock::real(), self.plane.externs()).map_err(
+                |error| match error {
+                    StandaloneError::Refused(error) => {
+                        Refusal::malformed(format!("the program cannot be run: {error}"))
+                    }
+                    StandaloneError::NoThread(error) => error.into(),
+                },
+            )?;
         let plane: Arc<dyn DataPlane> = Arc::new(standalone);
         *lock(&self.written) = Arc::clone(&plane);
         *lock(&self.current) = Some(Arc::clone(&loaded));

@@ -36,6 +36,7 @@ mod state;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod tls;
 mod yielding;
 
@@ -47,7 +48,7 @@ pub use dataplane::{
 pub use device::Device;
 pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile};
-pub use standalone::{Clock, Standalone};
+pub use standalone::{Clock, Standalone, StandaloneError};
 pub use state::{State, StateFile};
 pub use tls::{OutOfDate, Tls, TlsError, TlsPart};
 pub use weir_state::{Finding, Options as StateOptions, StateError};

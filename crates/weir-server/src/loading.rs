@@ -10,29 +10,31 @@ use crate::p4rt::program::LoadedProgram;
 use crate::p4rt::read::Digests;
 use crate::p4rt::transfer::{self, Transfer};
 use crate::refusal::Refusal;
+use crate::threads::{self, Failure};
 use std::sync::Arc;
-use tokio::task::spawn_blocking;
 use weir_switch::{Switch, Write};
 
 impl Device {
-    /// Compiles a program on a blocking thread, one program at a time: each may take seconds and
+    /// Compiles a program on a thread of its own, one program at a time: each may take seconds and
     /// much memory, even after its client has left.
     ///
     /// # Errors
-    /// The error of `make`, or that it panicked.
+    /// The error of `make`, that it panicked, or that the system starts no thread for it.
     pub(crate) async fn verify(
         &self,
         make: impl FnOnce() -> Result<Arc<LoadedProgram>, Refusal> + Send + 'static,
     ) -> Result<Arc<LoadedProgram>, Refusal> {
         let permit = Arc::clone(&self.verifying).acquire_owned().await;
         let permit = permit.map_err(|_| Gone)?;
-        let made = spawn_blocking(move || {
+        let made = threads::run("compiling the program", move || {
             let made = make();
             drop(permit);
             made
         });
-        made.await
-            .map_err(|_| Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"))?
+        made.await.map_err(|failure| match failure {
+            Failure::NoThread(error) => Refusal::from(error),
+            Failure::Panicked => Refusal::malformed("the program cannot be compiled: it meets a mistake in weir"),
+        })?
     }
 
     /// Commits the saved program, with what was written since. Returns the enabled digests.
@@ -99,8 +101,11 @@ impl Device {
                 .map_err(|e| Refusal::malformed(format!("the program cannot be run: {e}")))?;
             tried.apply(0, &mut switch)
         };
-        let outcome = spawn_blocking(work).await;
-        outcome.map_err(|_| Refusal::malformed("the state cannot be kept: it meets a mistake in weir"))??;
+        let outcome = threads::run("trying the state with the new program", work).await;
+        outcome.map_err(|failure| match failure {
+            Failure::NoThread(error) => Refusal::from(error),
+            Failure::Panicked => Refusal::malformed("the state cannot be kept: it meets a mistake in weir"),
+        })??;
         let digests = running
             .digests
             .iter()

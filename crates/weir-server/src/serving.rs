@@ -5,6 +5,7 @@ use crate::calls::{Calls, CountingLayer};
 use crate::connections::{self, Incoming, PING_TIMEOUT};
 use crate::tls::{Tls, TlsError};
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,8 @@ impl Address {
         }
     }
 
-    /// Listens. A stale socket file, which no process listens on, is replaced.
+    /// Listens. A stale socket file, which refuses connections because no process has it, is
+    /// replaced.
     ///
     /// # Errors
     /// The address is in use or not available.
@@ -70,9 +72,14 @@ impl Address {
         match self {
             Address::Tcp(address) => TcpListener::bind(address).await.map(Listener::Tcp),
             Address::Unix(path) => {
-                let is_left_behind = is_socket(path) && UnixStream::connect(path).await.is_err();
-                if is_left_behind {
-                    std::fs::remove_file(path)?;
+                if is_socket(path) {
+                    let connected = UnixStream::connect(path).await;
+                    let refused = connected.err().ok_or_else(|| in_use("a process listens at it"))?;
+                    match refused.kind() {
+                        ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+                        // A full backlog, a socket of another kind, one of another user.
+                        _ => return Err(in_use(&refused.to_string())),
+                    }
                 }
                 let listener = UnixListener::bind(path)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -80,6 +87,15 @@ impl Address {
             }
         }
     }
+}
+
+/// The error for a socket file that is not stale.
+fn in_use(found: &str) -> std::io::Error {
+    let message = format!(
+        "expected a free path or a stale socket file, found a socket in use ({found}); \
+         choose another path, or end the process that has it"
+    );
+    std::io::Error::new(ErrorKind::AddrInUse, message)
 }
 
 fn is_socket(path: &Path) -> bool {
@@ -213,4 +229,33 @@ impl Transport<'_> {
 pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
     listener.map_err(|source| ServeError::Listen { address, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net;
+
+    #[tokio::test]
+    async fn only_stale_socket_files_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listen = || async { Address::Unix(path.clone()).listen().await };
+        drop(net::UnixListener::bind(&path).unwrap());
+        drop(listen().await.unwrap());
+        // A process listens; its backlog is full.
+        let listener = net::UnixListener::bind(&path).unwrap();
+        let mut waiting = Vec::new();
+        assert_eq!(listen().await.unwrap_err().kind(), ErrorKind::AddrInUse);
+        while let Ok(Ok(stream)) = tokio::time::timeout(Duration::from_secs(1), UnixStream::connect(&path)).await {
+            waiting.push(stream);
+        }
+        assert_eq!(listen().await.unwrap_err().kind(), ErrorKind::AddrInUse);
+        drop(listener);
+        std::fs::remove_file(&path).unwrap();
+        let datagrams = net::UnixDatagram::bind(&path).unwrap();
+        assert_eq!(listen().await.unwrap_err().kind(), ErrorKind::AddrInUse);
+        net::UnixDatagram::unbound().unwrap().connect(&path).unwrap();
+        drop(datagrams);
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use weir_compiler::NoThread;
 use weir_extern_api::Registry;
 use weir_interp::Interpreter;
 use weir_ir::{Program, passes};
@@ -84,13 +85,24 @@ enum Job {
     Connect(Events),
 }
 
+/// Why there is no [`Standalone`].
+#[derive(Debug, thiserror::Error)]
+pub enum StandaloneError {
+    /// The program cannot be run.
+    #[error(transparent)]
+    Refused(#[from] LoadError),
+    /// The system starts no thread for it.
+    #[error(transparent)]
+    NoThread(#[from] NoThread),
+}
+
 impl Standalone {
     /// A switch that runs a program, as the compiler made it. `cpu_port` is the control plane's
     /// port.
     ///
     /// # Errors
-    /// The program cannot be run.
-    pub fn new(program: Arc<Program>, cpu_port: Option<u32>, clock: Clock) -> Result<Self, LoadError> {
+    /// The program cannot be run, or the system starts no thread for it.
+    pub fn new(program: Arc<Program>, cpu_port: Option<u32>, clock: Clock) -> Result<Self, StandaloneError> {
         Self::with_externs(program, cpu_port, clock, Registry::default())
     }
 
@@ -98,13 +110,13 @@ impl Standalone {
     /// architecture.
     ///
     /// # Errors
-    /// The program cannot be run.
+    /// As of [`Standalone::new`].
     pub fn with_externs(
         program: Arc<Program>,
         cpu_port: Option<u32>,
         clock: Clock,
         externs: Registry,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, StandaloneError> {
         let mut switch = load(&program, &externs)?;
         limit(&mut switch, &clock);
         let (jobs, todo) = mpsc::channel();
@@ -119,7 +131,9 @@ impl Standalone {
             externs: externs.clone(),
         };
         // Ends when the last sender is gone.
-        std::thread::spawn(move || runner.run(&todo));
+        let thread = std::thread::Builder::new().name("standalone".to_owned());
+        let started = thread.spawn(move || runner.run(&todo));
+        started.map_err(|error| NoThread::new("a switch without devices", &error))?;
         Ok(Standalone {
             jobs,
             cpu_port,

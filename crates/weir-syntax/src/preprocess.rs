@@ -52,9 +52,23 @@ pub const PREDEFINED: &[(&str, &str)] = &[
     ("__TARGET_BMV2__", "1"),
 ];
 
+/// Where a program comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// A file of the user, who sees warnings.
+    #[default]
+    Local,
+    /// A client, which sees errors only. Text that would be ignored with a warning behind
+    /// `#include` is an error; `#line` and line markers are ignored, as they would have messages
+    /// name files of this machine that have no part in the program.
+    Sent,
+}
+
 /// What the command line says about preprocessing.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// Where the program comes from.
+    pub origin: Origin,
     /// Directories searched for included files, in order (`-I`).
     pub include_dirs: Vec<PathBuf>,
     /// Macros defined before the first line (`-D name[=value]`); without a value they are 1. A name

@@ -135,7 +135,8 @@ const NO_PROGRAM: &str = include_str!("bmv2/no_program.p4");
 /// [`NO_PROGRAM`], compiled.
 pub fn no_program() -> Result<Loaded> {
     let options = weir_compiler::Options::default();
-    let compiled = weir_compiler::compile_source("no_program.p4", NO_PROGRAM, &options, weir_arch::targets());
+    let compiled =
+        weir_compiler::compile_source("no_program.p4", NO_PROGRAM, &options, weir_arch::targets()).started()?;
     let program = compiled.program.context("the program that drops every packet")?;
     Ok(Loaded {
         program: Arc::new(program),

@@ -2,6 +2,7 @@
 
 use crate::cli::{Build, Emit, FrontEnd, NO};
 use crate::output::Messages;
+use crate::overwriting::InUse;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;
@@ -18,6 +19,7 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
             "nothing to build: say -o DIR, --p4info FILE, --bfrt-json FILE, --fixed-tables FILE or --emit ir, asm, dot, svg, rust or lua"
         );
     }
+    refuse_overwriting(arguments)?;
     let program = match crate::compile::program_or_declarations(&arguments.source, messages)? {
         Ok(program) => program,
         Err(_) => return Ok(NO),
@@ -125,6 +127,41 @@ pub fn build(arguments: &Build, messages: &Messages) -> Result<u8> {
         None => {}
     }
     Ok(0)
+}
+
+/// The files in the folder of `-o`; the stem is that of the program.
+fn folder_files(program: &Path) -> [String; 5] {
+    let stem = stem(program);
+    [
+        "p4info.txtpb".to_owned(),
+        "p4info.bin".to_owned(),
+        "bfrt.json".to_owned(),
+        format!("{stem}.weir"),
+        format!("{stem}.svg"),
+    ]
+}
+
+/// Refuses outputs that are the source, or another output.
+fn refuse_overwriting(arguments: &Build) -> Result<()> {
+    let source = &arguments.source.program;
+    let mut files = InUse::new();
+    files.read(source, "the source");
+    let outputs = [
+        (&arguments.p4info, "--p4info"),
+        (&arguments.bfrt_json, "--bfrt-json"),
+        (&arguments.fixed_tables, "--fixed-tables"),
+    ];
+    for (path, option) in outputs {
+        if let Some(path) = path.as_deref().filter(|path| *path != Path::new("-")) {
+            files.write(path, option)?;
+        }
+    }
+    if let Some(folder) = &arguments.output {
+        for file in folder_files(source) {
+            files.write(&folder.join(file), "-o")?;
+        }
+    }
+    Ok(())
 }
 
 /// The pipeline that is compiled, for people.

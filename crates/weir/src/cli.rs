@@ -1,10 +1,13 @@
 //! The command line: what can be asked, with help that teaches, and the exit code of the answer.
 
 use crate::output::Messages;
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weir_extern_api::{Folder, Registry};
 use weir_ir::WhenFull;
 
@@ -639,6 +642,9 @@ fn workers(text: &str) -> Result<usize, String> {
 /// Parses the arguments, does what they say, and tells how it went.
 /// Runs the command line of the process, with these externs.
 pub fn main(externs: &Registry) -> ExitCode {
+    if let Err(error) = survive_file_limits() {
+        return finish(Err(error), &Messages::direct());
+    }
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
     if let Some(tool) = crate::bmv2::by_name(&arguments) {
         return called_as(tool, &arguments, externs);
@@ -680,6 +686,15 @@ pub fn main(externs: &Registry) -> ExitCode {
         Command::Man(arguments) => crate::shell::man(&arguments),
     };
     finish(result, &messages)
+}
+
+/// Has writes beyond the limit of a file's size (`ulimit -f`) fail, as on a full disk, in place of
+/// ending the process. It is a handler: programs that this one starts have the system's default.
+fn survive_file_limits() -> anyhow::Result<()> {
+    let nothing = Arc::<AtomicBool>::default();
+    let id = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, nothing);
+    id.context("cannot handle the signal XFSZ")?;
+    Ok(())
 }
 
 /// Acts as the command of bmv2 that the binary was called by.

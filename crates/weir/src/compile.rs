@@ -31,7 +31,7 @@ fn compile(source: &Source, messages: &Messages) -> Result<Compilation> {
     };
     let text = input::bytes(&source.program)?;
     let name = source.program.to_string_lossy();
-    let result = compile_bytes(&name, text, &options, &DiskLoader, weir_arch::targets());
+    let result = compile_bytes(&name, text, &options, &DiskLoader, weir_arch::targets()).started()?;
     show(
         result.diagnostics.list(),
         &result.sources,

@@ -21,7 +21,8 @@ pub fn demo(arguments: &Demo, messages: &Messages) -> Result<u8> {
         .find(|(n, _)| *n == "ipv4_router.p4")
         .context("the router is not bundled")?;
     let compilation =
-        weir_compiler::compile_source(name, text, &weir_compiler::Options::default(), weir_arch::targets());
+        weir_compiler::compile_source(name, text, &weir_compiler::Options::default(), weir_arch::targets())
+            .started()?;
     let Some(program) = compilation.program else {
         bail!("the bundled router does not compile")
     };

@@ -1,6 +1,7 @@
 //! A text for Prometheus, served over HTTP.
 
 use crate::output::Messages;
+use crate::threads;
 use anyhow::{Context, Result};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -31,12 +32,9 @@ impl Source for Text {
 impl Exposition {
     /// Starts the server; it listens when this returns.
     pub fn start(address: SocketAddr, messages: &Messages) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("http")
-            .enable_all()
-            .build()
-            .context("cannot start the thread for HTTP")?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name("http").enable_all();
+        let runtime = threads::runtime("HTTP", &mut builder)?;
         let listener = runtime
             .block_on(tokio::net::TcpListener::bind(address))
             .with_context(|| format!("cannot listen at {address} for HTTP"))?;

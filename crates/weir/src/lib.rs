@@ -48,6 +48,7 @@ mod latency;
 mod load;
 mod lua;
 mod output;
+mod overwriting;
 mod packets;
 mod prompt;
 mod rina;
@@ -55,6 +56,7 @@ mod run;
 mod shell;
 mod stats;
 mod test;
+mod threads;
 mod trace;
 
 pub use weir_extern_api as extern_api;

@@ -33,15 +33,15 @@ pub use setup::rate_of;
 
 use crate::cli::Run;
 use crate::output::{Messages, OnLoss, Outlet};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use live::{CpuPort, Live};
 use reload::Reloader;
-use serve::Servers;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 use supervisor::Supervisor;
 use watch::Watch;
+use weir_compiler::NoThread;
 
 /// Runs until the time is over, a signal comes, or every input has ended.
 pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
@@ -63,6 +63,12 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let (sender, events) = channel();
     let hangup = supervisor::Hangup::of(arguments);
     supervisor::listen(&sender)?;
+    // Nothing of the state's file changes before all else that can fail.
+    let listening = match arguments.is_served() {
+        true => Some(serve::Listening::open(arguments, tls)?),
+        false => None,
+    };
+    let http = arguments.http.map(http::Listening::open).transpose()?;
     let state = match (program.state.take(), program.switches.first_mut()) {
         (Some(state), Some(first)) => Some(state.start(serve::state_options(arguments, &sender), first)?),
         _ => None,
@@ -75,9 +81,9 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
         messages,
     };
     let (control, plugger) = start::start(arguments, &specs, program, ports, started, links)?;
-    let servers = match arguments.is_served() {
-        false => None,
-        true => {
+    let servers = match listening {
+        None => None,
+        Some(listening) => {
             let live = Live::new(
                 Arc::clone(&control),
                 arguments.clone(),
@@ -88,13 +94,10 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
             );
             // What runs until a control plane sets a program is none to it.
             let source = (!arguments.bmv2.without_program).then_some(source);
-            Some(Servers::start(arguments, live, tls, source, state, &sender, messages)?)
+            Some(listening.serve(arguments, live, source, state, &sender, messages)?)
         }
     };
-    let http = arguments
-        .http
-        .map(|address| http::Http::start(address, &sender, messages))
-        .transpose()?;
+    let http = http.map(|http| http.serve(&sender, messages)).transpose()?;
     let reloader = Reloader::new(arguments, &specs, messages, &sender);
     let outside = supervisor::Outside {
         servers,
@@ -119,5 +122,6 @@ fn statistics(messages: &Messages) -> Result<Outlet> {
         messages.line(loss.text("statistics"));
         None
     });
-    Outlet::start("statistics", Box::new(std::io::stdout()), on_loss).context("cannot start a thread")
+    let outlet = Outlet::start("statistics", Box::new(std::io::stdout()), on_loss);
+    Ok(outlet.map_err(|error| NoThread::new("statistics", &error))?)
 }

@@ -489,6 +489,71 @@ fn run_does_not_write_over_what_it_reads() {
 }
 
 #[test]
+fn outputs_that_are_files_in_use_are_refused_before_they_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let text_of = |name: &str| std::fs::read(path(name)).unwrap();
+    std::fs::copy(programs().join("ipv4_router/demo-port1.pcap"), path("in.pcap")).unwrap();
+    std::fs::hard_link(path("in.pcap"), path("hard.pcap")).unwrap();
+    std::os::unix::fs::symlink(path("in.pcap"), path("soft.pcap")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), path("folder")).unwrap();
+    std::fs::copy(router(), path("p.p4")).unwrap();
+    std::fs::write(path("entries"), "").unwrap();
+    let (input, program) = (text_of("in.pcap"), text_of("p.p4"));
+    for (name, part) in [
+        ("hard.pcap", "the input of port 1"),
+        ("soft.pcap", "the input of port 1"),
+        ("p.p4", "the program"),
+        ("entries", "the entries"),
+        ("state", "the state"),
+        ("folder/state", "the state"),
+        ("new.pcap", "the output of port 3"),
+        ("folder/new.pcap", "the output of port 3"),
+    ] {
+        let ports = [
+            format!("1@pcap:{}", path("in.pcap")),
+            format!("3@pcap:,{}", path("new.pcap")),
+            format!("2@pcap:,{}", path(name)),
+        ];
+        let (program, entries, state) = (path("p.p4"), path("entries"), path("state"));
+        let mut arguments = vec!["run", &program, "--entries", &entries, "--time", "1s"];
+        arguments.extend(["--state", &state, "--p4runtime", "127.0.0.1:0"]);
+        arguments.extend(ports.iter().flat_map(|port| ["-i", port]));
+        let out = weir(&arguments);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains("written over") && said.contains(part), "{name}: {said}");
+        assert!(!folder.path().join("new.pcap").exists(), "{name}: {said}");
+    }
+    let (saved, same) = (path("p.weir"), path("folder/p.p4"));
+    let out = weir(&["build", &path("p.p4"), "-o", &path("built")]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    std::fs::rename(path("built/p.weir"), &saved).unwrap();
+    for arguments in [
+        &["build", &same, "--p4info", &path("p.p4")][..],
+        &["build", &path("p.p4"), "--bfrt-json", &same],
+        &["build", &path("p.p4"), "--fixed-tables", &same],
+        &["build", &saved, "-o", &path("")],
+        &["bmv2", "p4c-bm2-ss", &path("p.p4"), "-o", &same],
+        &[
+            "bmv2",
+            "p4c-bm2-ss",
+            &path("p.p4"),
+            "--p4runtime-format",
+            "text",
+            "--p4runtime-files",
+            &same,
+        ],
+    ] {
+        let out = weir(arguments);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("found the source"), "{arguments:?}: {said}");
+    }
+    assert!(text_of("in.pcap") == input && text_of("p.p4") == program);
+}
+
+#[test]
 fn what_a_truncated_capture_holds_is_forwarded_before_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let capture = std::fs::read(programs().join("ipv4_router/demo-port1.pcap")).unwrap();

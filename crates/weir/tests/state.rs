@@ -267,3 +267,36 @@ fn two_switches_do_not_share_a_file_and_other_files_are_left_alone() {
     assert!(said.contains("is no state of a switch"), "{said}");
     assert_eq!(std::fs::read_to_string(program).unwrap(), ANSWERS);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_fails_for_an_address_leaves_the_file_as_it_was() {
+    let folder = folder();
+    let switch = Switch::start(folder.path(), &[]);
+    let client = switch.client().await;
+    client.insert(&entry(&client.table("t").unwrap(), 1, 2)).await.unwrap();
+    drop(switch);
+    let state = folder.path().join("state");
+    let mut bytes = std::fs::read(&state).unwrap();
+    bytes.extend_from_slice(b"half of a batch");
+    std::fs::write(&state, &bytes).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let program = folder.path().join("program.p4");
+    let own = [
+        "run",
+        program.to_str().unwrap(),
+        "--state",
+        state.to_str().unwrap(),
+        "-i",
+        "1@null",
+        "--time",
+        "1s",
+    ];
+    for server in [&["--p4runtime", "127.0.0.1:0", "--http"][..], &["--p4runtime"]] {
+        let (code, _, said) = weir(&[&own[..], server, &[&taken]].concat());
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("cannot listen at"), "{said}");
+        assert_eq!(std::fs::read(&state).unwrap(), bytes, "{server:?}: {said}");
+        assert!(!folder.path().join("state.tail").exists(), "{server:?}: {said}");
+    }
+}

@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use super::schema::Schema;
 use crate::{container, standalone};
 use std::sync::Arc;
-use weir_compiler::{Cancellation, Options, compile_source};
+use weir_compiler::{Cancellation, Options, Origin, compile_source};
 use weir_extern_api::Registry;
 use weir_ir::Program;
 use weir_proto::p4::config::v1 as config;
@@ -130,10 +130,11 @@ pub(crate) fn program(
     }
     let targets = weir_arch::targets();
     let options = Options {
+        origin: Origin::Sent,
         cancellation: cancellation.clone(),
         ..Options::default()
     };
-    let compiled = compile_source("p4_device_config", text, &options, targets);
+    let compiled = compile_source("p4_device_config", text, &options, targets).started()?;
     if compiled.diagnostics.has_errors() {
         let shown = compiled.diagnostics.list().iter().take(MAX_DIAGNOSTICS);
         let list: Vec<String> = shown

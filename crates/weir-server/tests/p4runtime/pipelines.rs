@@ -105,6 +105,35 @@ async fn a_program_is_committed_with_its_cookie_and_fresh_state() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sent_source_loses_no_text_and_names_no_file_of_the_machine() {
+    let bench = Bench::everything().await;
+    let _primary = bench.primary().await;
+    let mut refused = Vec::new();
+    for source in [
+        EVERYTHING.replacen(
+            "#include <v1model.p4>",
+            "#include <v1model.p4> control Lost() { apply {} }",
+            1,
+        ),
+        format!("# 1 \"/etc/passwd\"\nheader h {{ missing a; }}\n{EVERYTHING}"),
+        format!("#line 1 \"/etc/passwd\"\nheader h {{ missing a; }}\n{EVERYTHING}"),
+    ] {
+        assert_ne!(source, EVERYTHING);
+        let given = config(&bench, &source, 1);
+        let refusal = set(&bench, Action::Verify, Some(given)).await.expect_err("a mistake");
+        assert_eq!(refusal.code(), Code::InvalidArgument);
+        refused.push(refusal.message().to_owned());
+    }
+    assert!(refused[0].contains("behind `#include`"), "{}", refused[0]);
+    for message in &refused[1..] {
+        assert!(message.contains("p4_device_config:2:"), "{message}");
+        assert!(!message.contains("passwd"), "{message}");
+    }
+    let marked = config(&bench, &format!("# 7 \"/etc/passwd\"\n{EVERYTHING}"), 1);
+    set(&bench, Action::Verify, Some(marked)).await.expect("is right");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn configs_that_cannot_be_realised_are_refused_and_change_nothing() {
     let bench = Bench::everything().await;
     let _primary = bench.primary().await;

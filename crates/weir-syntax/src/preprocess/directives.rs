@@ -1,6 +1,6 @@
 //! Directives: lines that begin with `#`.
 
-use super::{Conditional, Preprocessor};
+use super::{Conditional, Origin, Preprocessor};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Lexer;
 use crate::similar::edit_distance;
@@ -251,18 +251,29 @@ impl Preprocessor<'_> {
         line
     }
 
-    /// Warns of tokens after a directive, which have no effect.
+    /// Warns of tokens after a directive, which have no effect. Behind `#include` they may be a part
+    /// of the program: an error where warnings are not seen.
     pub(super) fn warn_of_extra(&mut self, name: &str, extra: &[Token]) {
         let (Some(first), Some(last)) = (extra.first(), extra.last()) else {
             return;
         };
-        let message = format!("the text behind `#{name}` on its line is ignored");
-        let warning = Diagnostic::warning("preprocessor", first.span.to(last.span), message);
+        let span = first.span.to(last.span);
+        let found = match (self.options.origin, name) {
+            (Origin::Sent, "include") => {
+                let message =
+                    format!("expected the end of the line behind `#{name}`, found text that would be ignored");
+                Diagnostic::error("preprocessor", span, message)
+            }
+            (Origin::Sent | Origin::Local, _) => {
+                let message = format!("the text behind `#{name}` on its line is ignored");
+                Diagnostic::warning("preprocessor", span, message)
+            }
+        };
         let help = match name {
             "else" | "endif" => "make it a comment: `// …`",
             _ => "write it on a line of its own",
         };
-        self.diagnostics.push(warning.help(help));
+        self.diagnostics.push(found.help(help));
     }
 
     fn rest_of_line_text(&mut self) -> String {
@@ -288,8 +299,13 @@ impl Preprocessor<'_> {
         let is_flag = |t: &&Token| t.tok == Tok::Int && matches!(t.text(&self.interner), "1" | "2" | "3" | "4");
         let flags = line.iter().skip(2).take_while(is_flag).count();
         self.warn_of_extra("line", line.get(2 + flags..).unwrap_or_default());
-        let file = file.map(|t| self.file_name(t.text(&self.interner)));
-        self.sources.add_line_directive(span.lo, number, file);
+        match self.options.origin {
+            Origin::Local => {
+                let file = file.map(|t| self.file_name(t.text(&self.interner)));
+                self.sources.add_line_directive(span.lo, number, file);
+            }
+            Origin::Sent => {}
+        }
     }
 }
 

@@ -322,6 +322,25 @@ fn included_files_are_found_beside_then_in_directories_then_in_the_system() {
 }
 
 #[test]
+fn of_a_program_that_was_sent_no_text_is_lost_and_lines_are_its_own() {
+    let options = Options {
+        origin: Origin::Sent,
+        ..Options::default()
+    };
+    let text = "#include <core.p4> lost\n#line 7 \"/etc/passwd\"\n# 9 \"/etc/shadow\"\n__LINE__\n#endif";
+    let (tokens, diagnostics) = run_with(&options, &[("sent", text)]);
+    assert_eq!(tokens, "core 4");
+    assert_eq!(
+        diagnostics,
+        [
+            "sent:1:20: error[preprocessor]: expected the end of the line behind `#include`, found text that would \
+             be ignored",
+            "sent:5:1: error[preprocessor]: `#endif` without `#if`"
+        ]
+    );
+}
+
+#[test]
 fn system_files_find_each_other() {
     assert_eq!(good("#include <d/a.p4>"), "core b");
 }

@@ -69,7 +69,8 @@ impl Case {
         let options = weir_compiler::Options::default();
         let included = crate::bundled::included();
         let text = text.as_bytes().to_vec();
-        let compilation = weir_compiler::compile_bytes(&file, text, &options, &included, weir_arch::targets());
+        let compilation =
+            weir_compiler::compile_bytes(&file, text, &options, &included, weir_arch::targets()).started()?;
         let Some(program) = compilation.program else {
             bail!("the bundled {name} does not compile");
         };

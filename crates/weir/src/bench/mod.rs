@@ -68,7 +68,7 @@ pub fn bench(arguments: &Bench, messages: &Messages) -> Result<u8> {
         runs: arguments.runs as usize,
     };
     if arguments.suite {
-        let suite = suite::run(plan, arguments.vector as usize);
+        let suite = suite::run(plan, arguments.vector as usize)?;
         let text = if arguments.json {
             format!("{}\n", suite.json())
         } else {

@@ -9,6 +9,7 @@ use super::workload::Mix;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use weir_compiler::NoThread;
 
 /// What a figure is held to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -222,7 +223,10 @@ impl Row {
 /// Runs everything, with progress on stderr: all but the workers on the last of the processors that
 /// this process may use, as others have more to do with the first. What cannot be measured is said
 /// in its row.
-pub fn run(plan: Plan, vector: usize) -> Suite {
+///
+/// # Errors
+/// The system starts no thread.
+pub fn run(plan: Plan, vector: usize) -> Result<Suite> {
     let rows = rows();
     let total = rows.len() + 3;
     let alone = || {
@@ -241,13 +245,19 @@ pub fn run(plan: Plan, vector: usize) -> Suite {
         outcomes.push(compiling());
         outcomes
     };
-    let mut outcomes = std::thread::scope(|scope| match scope.spawn(alone).join() {
-        Ok(outcomes) => outcomes,
-        Err(panic) => std::panic::resume_unwind(panic),
-    });
+    let mut outcomes = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("alone".to_owned())
+            .spawn_scoped(scope, alone);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(outcomes)) => Ok(outcomes),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(NoThread::new("measuring", &error)),
+        }
+    })?;
     crate::output::message(format!("[{total}/{total}] two workers"));
     outcomes.push(two_workers(plan));
-    Suite { outcomes }
+    Ok(Suite { outcomes })
 }
 
 /// Has [`Side::Inserting`] of l2_switch insert stations that are not there.

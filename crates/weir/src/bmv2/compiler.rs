@@ -2,6 +2,7 @@
 
 use crate::cli::{FrontEnd, MessageFormat, NO, Source};
 use crate::output::Messages;
+use crate::overwriting::InUse;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -129,6 +130,15 @@ pub fn run(name: Name, arguments: &Arguments, externs: &Registry, messages: &Mes
             None => Ok((path, Form::of(path)?)),
         });
     let forms: Vec<(&PathBuf, Form)> = forms.collect::<Result<_>>()?;
+    let json = json_file(name, arguments)?;
+    let mut files = InUse::new();
+    files.read(&arguments.program, "the source");
+    for (path, _) in &forms {
+        files.write(path, "--p4runtime-files")?;
+    }
+    if let Some(path) = &json {
+        files.write(path, "the JSON (-o)")?;
+    }
     let program = match crate::compile::runnable(&source(name, arguments, externs), messages)? {
         Ok(loaded) => loaded.program,
         Err(_) => return Ok(NO),
@@ -143,7 +153,10 @@ pub fn run(name: Name, arguments: &Arguments, externs: &Registry, messages: &Mes
     if !forms.is_empty() {
         write_info(&program, &forms, messages)?;
     }
-    if let Some(path) = json_file(name, arguments)? {
+    if let Some(path) = json {
+        if let Some(folder) = path.parent().filter(|_| arguments.output.as_ref() != Some(&path)) {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
         let source = arguments.program.display().to_string();
         weir_files::write(&path, container::encode(&program, &source).as_bytes())?;
     }
@@ -238,7 +251,6 @@ fn json_file(name: Name, arguments: &Arguments) -> Result<Option<PathBuf>> {
     if is_file {
         return Ok(Some(output.to_path_buf()));
     }
-    std::fs::create_dir_all(output).with_context(|| format!("cannot make {}", output.display()))?;
     let stem = arguments.program.file_stem().unwrap_or_default();
     let mut file = stem.to_os_string();
     file.push(".json");

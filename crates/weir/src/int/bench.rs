@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use weir_collector::synthetic::{DSCP, Packet, hop};
 use weir_collector::{Collector, Config};
+use weir_compiler::NoThread;
 use weir_int::packet::{Detection, DscpMatch};
 use weir_int::report::{Decoder, Report};
 use weir_int::{FlowKey, Uint};
@@ -199,7 +200,8 @@ fn over_udp(datagrams: &[Vec<u8>], flows: usize) -> Result<Udp> {
     let is_sent = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         let done = Arc::clone(&is_sent);
-        let sending = scope.spawn(move || {
+        let thread = std::thread::Builder::new().name("sender".to_owned());
+        let sending = thread.spawn_scoped(scope, move || {
             // What cannot be sent is not counted as sent.
             let sent = datagrams
                 .iter()
@@ -208,6 +210,7 @@ fn over_udp(datagrams: &[Vec<u8>], flows: usize) -> Result<Udp> {
             done.store(true, Ordering::Release);
             sent as u64
         });
+        let sending = sending.map_err(|error| NoThread::new("sending", &error))?;
         let (start, mut last, mut taken) = (Instant::now(), Instant::now(), 0);
         loop {
             let got = receiver.receive(SILENCE)? as u64;

@@ -122,7 +122,8 @@ fn program() -> Result<Arc<Program>> {
         &options,
         &included,
         weir_arch::targets(),
-    );
+    )
+    .started()?;
     match compilation.program {
         Some(program) => Ok(crate::load::optimized(&Arc::new(program))),
         None => bail!("the bundled int_md does not compile"),

@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weir_compiler::NoThread;
 
 /// Words that no node may have as its name.
 pub const RESERVED: &[&str] = &[
@@ -255,7 +256,8 @@ impl Session<'_> {
         let network = &*self.network;
         std::thread::scope(|scope| {
             let stopped = Arc::clone(&stop);
-            let shows = scope.spawn(move || -> Result<()> {
+            let thread = std::thread::Builder::new().name("traces".to_owned());
+            let shows = thread.spawn_scoped(scope, move || -> Result<()> {
                 let mut place = from;
                 while !stopped.load(Ordering::Relaxed) {
                     std::thread::sleep(LOOK);
@@ -267,6 +269,7 @@ impl Session<'_> {
                 }
                 Ok(())
             });
+            let shows = shows.map_err(|error| NoThread::new("showing traces", &error))?;
             let read = input.enter();
             stop.store(true, Ordering::Relaxed);
             shows.join().unwrap_or(Ok(()))?;

@@ -4,6 +4,7 @@ use super::namespace::Namespace;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
+use weir_compiler::NoThread;
 
 /// Starts a command in a namespace; without one, in that of this process.
 ///
@@ -60,12 +61,13 @@ pub fn ip_batch(namespace: Option<&Namespace>, lines: String) -> Result<()> {
     let mut child = spawn(namespace, command)?;
     let input = child.stdin.take().context("the standard input of ip")?;
     // In a thread: `ip` may stop reading, and say why.
-    let writer = std::thread::spawn(move || {
+    let writer = std::thread::Builder::new().name("ip".to_owned()).spawn(move || {
         let mut input = input;
         let _ = input.write_all(lines.as_bytes());
     });
+    // Without the thread its input has ended.
     let output = child.wait_with_output()?;
-    let _ = writer.join();
+    let _ = writer.map_err(|error| NoThread::new("the input of ip", &error))?.join();
     succeeded(&output)
 }
 

@@ -161,7 +161,7 @@ fn progress(number: usize, of: usize, name: &str, cycles: f64) {
 /// Compiles a program that needs no file.
 pub fn compile(name: &str, text: &str) -> Result<Program> {
     let options = weir_compiler::Options::default();
-    let compilation = weir_compiler::compile_source(name, text, &options, weir_arch::targets());
+    let compilation = weir_compiler::compile_source(name, text, &options, weir_arch::targets()).started()?;
     if let Some(first) = compilation.diagnostics.list().first() {
         bail!("{name}: {}", first.message);
     }

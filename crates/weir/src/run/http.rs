@@ -2,6 +2,7 @@
 
 use super::control::Event;
 use crate::output::Messages;
+use crate::threads;
 use anyhow::{Context, Result};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use weir_server::http::{Source, serve_on};
 
@@ -38,19 +40,28 @@ impl Source for State {
     }
 }
 
-impl Http {
-    /// Starts the server; it listens when this returns.
-    pub fn start(address: SocketAddr, events: &Sender<Event>, messages: &Messages) -> Result<Http> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("http")
-            .enable_all()
-            .build()
-            .context("cannot start the thread for HTTP")?;
+/// The socket of the server and its thread, before the server starts.
+pub struct Listening {
+    runtime: tokio::runtime::Runtime,
+    listener: TcpListener,
+}
+
+impl Listening {
+    /// Listens. Clients that connect wait for [`Listening::serve`].
+    pub fn open(address: SocketAddr) -> Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name("http").enable_all();
+        let runtime = threads::runtime("HTTP", &mut builder)?;
         let listener = runtime
-            .block_on(tokio::net::TcpListener::bind(address))
+            .block_on(TcpListener::bind(address))
             .with_context(|| format!("cannot listen at {address} for HTTP"))?;
-        let bound = listener.local_addr().unwrap_or(address);
+        Ok(Listening { runtime, listener })
+    }
+
+    /// Starts the server.
+    pub fn serve(self, events: &Sender<Event>, messages: &Messages) -> Result<Http> {
+        let Listening { runtime, listener } = self;
+        let bound = listener.local_addr()?;
         let state = Arc::new(State {
             events: Mutex::new(events.clone()),
             is_ready: AtomicBool::new(true),
@@ -70,7 +81,9 @@ impl Http {
             runtime: Some(runtime),
         })
     }
+}
 
+impl Http {
     /// Packets are not taken any more.
     pub fn stopping(&self) {
         self.state.is_ready.store(false, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::oneshot;
+use weir_compiler::NoThread;
 use weir_extern_api::Registry;
 use weir_io::PortSpec;
 use weir_ir::Program;
@@ -56,12 +57,16 @@ impl CpuPort {
 /// What cannot be given to the workers yet, because a program before it is being made.
 enum Job {
     Order(Arc<Call>, Length),
-    Load(
-        Arc<Program>,
-        weir_server::Command,
-        oneshot::Sender<Result<(), LoadFailure>>,
-    ),
+    Load(Load),
     Inject(u32, Vec<u8>),
+}
+
+/// A program to be made.
+struct Load {
+    program: Arc<Program>,
+    prepare: weir_server::Command,
+    /// Gets what is fulfilled when all workers run it.
+    reply: oneshot::Sender<Result<oneshot::Receiver<()>, LoadFailure>>,
 }
 
 /// The way to the workers.
@@ -137,8 +142,15 @@ impl DataPlane for Live {
 
     fn load(&self, program: Arc<Program>, prepare: weir_server::Command) -> Completion<LoadFailure> {
         let (reply, done) = oneshot::channel();
-        self.line.give(Job::Load(program, prepare, reply));
-        Box::pin(async move { done.await.map_err(|_| Gone)? })
+        self.line.give(Job::Load(Load {
+            program,
+            prepare,
+            reply,
+        }));
+        Box::pin(async move {
+            let changed = done.await.map_err(|_| Gone)??;
+            changed.await.map_err(|_| Gone.into())
+        })
     }
 
     fn inject(&self, port: u32, packet: Vec<u8>) {
@@ -238,11 +250,23 @@ impl Line {
                 let order = Order::Take(port, packet, Arc::clone(&self.injected));
                 self.control.tell(0, order);
             }
-            Job::Load(program, prepare, reply) => {
-                *waiting = Some(VecDeque::new());
+            Job::Load(load) => {
+                let (sender, loads) = std::sync::mpsc::sync_channel(1);
                 let this = Arc::clone(self);
                 // Ends with the program; compiling takes up to a second.
-                std::thread::spawn(move || this.make(program, &prepare, reply));
+                let thread = std::thread::Builder::new().name("program".to_owned());
+                let started = thread.spawn(move || loads.recv().map(|load| this.make(load)));
+                match started {
+                    Ok(_) => {
+                        *waiting = Some(VecDeque::new());
+                        // The thread waits for it.
+                        let _ = sender.send(load);
+                    }
+                    Err(error) => {
+                        let failure = NoThread::new("making the program", &error);
+                        let _ = load.reply.send(Err(failure.into()));
+                    }
+                }
             }
         }
     }
@@ -250,9 +274,11 @@ impl Line {
     /// Makes a program, has the workers go on with it, and does what has waited.
     fn make(
         self: &Arc<Self>,
-        program: Arc<Program>,
-        prepare: &weir_server::Command,
-        reply: oneshot::Sender<Result<(), LoadFailure>>,
+        Load {
+            program,
+            prepare,
+            reply,
+        }: Load,
     ) {
         let make = || {
             let mut program = setup::switches(
@@ -286,9 +312,7 @@ impl Line {
             Ok(program) => {
                 let (ticket, done) = Ticket::new(program.switches.len());
                 self.control.change(program, Some(Arc::new(ticket)));
-                std::thread::spawn(move || {
-                    let _ = reply.send(done.blocking_recv().map_err(|_| LoadFailure::Gone(Gone)));
-                });
+                let _ = reply.send(Ok(done));
             }
         }
         let mut jobs = waiting.take().unwrap_or_default();

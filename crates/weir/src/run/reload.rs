@@ -10,6 +10,7 @@ use crate::output::Messages;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::mpsc::Sender;
+use weir_compiler::NoThread;
 use weir_io::PortSpec;
 
 /// A program that was compiled anew, or why the one that runs is kept.
@@ -66,7 +67,9 @@ impl Reloader {
             let _ = events.send(Event::Reloaded(compile(&arguments, &specs, &messages)));
         };
         let thread = std::thread::Builder::new().name("reload".to_string());
-        thread.spawn(body).map_err(|e| format!("cannot start a thread: {e}"))?;
+        thread
+            .spawn(body)
+            .map_err(|error| NoThread::new("compiling", &error).to_string())?;
         self.state = State::Busy;
         Ok(())
     }

@@ -5,11 +5,13 @@ use super::live::Live;
 use crate::bmv2;
 use crate::cli::Run;
 use crate::output::Messages;
+use crate::threads;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use weir_ir::Program;
 use weir_server::bfrt::{self, BfRuntime};
@@ -52,20 +54,23 @@ pub struct ServersReport {
     pub lost_packets: u64,
 }
 
-impl Servers {
-    /// Starts the servers of the command line; each listens when this returns. One that ends by
-    /// itself is an event.
-    pub fn start(
-        arguments: &Run,
-        live: Live,
-        tls: Option<Tls>,
-        program: Option<Arc<Program>>,
-        state: Option<State>,
-        events: &Sender<Event>,
-        messages: &Messages,
-    ) -> Result<Self> {
+/// The sockets of the servers and the threads for them, before the servers start.
+pub struct Listening {
+    runtime: Runtime,
+    tls: Option<Tls>,
+    p4runtime: Option<Listener>,
+    /// Beside it the device's number.
+    bfrt: Option<(Listener, u32)>,
+    simple_switch: Option<TcpListener>,
+}
+
+impl Listening {
+    /// Listens at the addresses of the command line. Clients that connect wait for
+    /// [`Listening::serve`].
+    pub fn open(arguments: &Run, tls: Option<Tls>) -> Result<Self> {
         let shares_cores = weir_io::cores().len() <= arguments.workers;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder
             .worker_threads(THREADS)
             .thread_name("control plane")
             .on_thread_start(move || {
@@ -75,9 +80,48 @@ impl Servers {
                     let _ = weir_io::be_nice(NICE);
                 }
             })
-            .enable_all()
-            .build()
-            .context("cannot start the control plane's threads")?;
+            .enable_all();
+        let runtime = threads::runtime("the control plane", &mut builder)?;
+        let listen = |name: &str, address: &Address| {
+            let listener = runtime.block_on(address.listen());
+            listener.with_context(|| format!("cannot listen at {address} for {name}"))
+        };
+        let p4runtime = arguments.p4runtime.as_ref();
+        let p4runtime = p4runtime.map(|address| listen("P4Runtime", address)).transpose()?;
+        let mut bfrt = None;
+        if let Some(address) = &arguments.bfrt {
+            let device_id = u32::try_from(arguments.device_id);
+            let device_id = device_id.context("--device-id is at most 4294967295 with --bfrt")?;
+            bfrt = Some((listen("BF Runtime", address)?, device_id));
+        }
+        let mut simple_switch = None;
+        if let Some(port) = arguments.bmv2.runtime_port {
+            let address = bmv2::address(port);
+            let listener = runtime.block_on(TcpListener::bind(address)).with_context(|| {
+                format!("cannot listen at {address} for simple_switch_CLI; --thrift-port chooses another port")
+            })?;
+            simple_switch = Some(listener);
+        }
+        Ok(Listening {
+            runtime,
+            tls,
+            p4runtime,
+            bfrt,
+            simple_switch,
+        })
+    }
+
+    /// Starts the servers. One that ends by itself is an event.
+    pub fn serve(
+        self,
+        arguments: &Run,
+        live: Live,
+        program: Option<Arc<Program>>,
+        state: Option<State>,
+        events: &Sender<Event>,
+        messages: &Messages,
+    ) -> Result<Servers> {
+        let Listening { runtime, tls, .. } = self;
         let plane: Arc<dyn DataPlane> = Arc::new(live);
         let packets = p4rt::Config::default().packet_queue;
         let device = {
@@ -90,8 +134,7 @@ impl Servers {
             device.map_err(|e| anyhow::anyhow!("{e}"))?
         };
         let (mut p4runtime, mut bf_runtime) = (None, None);
-        let is_open = |address: &Address| !address.is_local() && tls.is_none();
-        if let Some(address) = &arguments.p4runtime {
+        if let Some(listener) = self.p4runtime {
             let config = p4rt::Config {
                 device_id: arguments.device_id,
                 tls: tls.clone(),
@@ -100,26 +143,31 @@ impl Servers {
             let _within = runtime.enter();
             let server = P4Runtime::on(&device, config);
             p4runtime = Some(server.clone());
-            let listener = listen(&runtime, "P4Runtime", address, is_open(address), messages)?;
+            announce("P4Runtime", &listener, tls.is_some(), messages)?;
             let served = p4rt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "P4Runtime", served, events.clone());
         }
-        if let Some(address) = &arguments.bfrt {
-            let device_id = u32::try_from(arguments.device_id);
+        if let Some((listener, device_id)) = self.bfrt {
             let config = bfrt::Config {
-                device_id: device_id.context("--device-id is at most 4294967295 with --bfrt")?,
+                device_id,
                 tls: tls.clone(),
                 ..bfrt::Config::default()
             };
             let _within = runtime.enter();
             let server = BfRuntime::on(&device, config);
             bf_runtime = Some(server.clone());
-            let listener = listen(&runtime, "BF Runtime", address, is_open(address), messages)?;
+            announce("BF Runtime", &listener, tls.is_some(), messages)?;
             let served = bfrt::serve_on(server, listener, std::future::pending());
             keep(&runtime, "BF Runtime", served, events.clone());
         }
-        if let Some(port) = arguments.bmv2.runtime_port {
-            serve_runtime(&runtime, port, arguments, &device, messages)?;
+        if let Some(listener) = self.simple_switch {
+            messages.line(format!("simple_switch_CLI at {}", listener.local_addr()?));
+            let service = bmv2::Service {
+                device: Arc::clone(&device),
+                device_id: arguments.device_id,
+                source: arguments.source.program.display().to_string(),
+            };
+            runtime.spawn(bmv2::serve(listener, service));
         }
         Ok(Servers {
             runtime: Some(runtime),
@@ -128,7 +176,9 @@ impl Servers {
             bfrt: bf_runtime,
         })
     }
+}
 
+impl Servers {
     /// What is to be told of the servers.
     pub fn report(&self) -> ServersReport {
         let mut streams = Vec::new();
@@ -154,33 +204,6 @@ impl Servers {
     }
 }
 
-/// Serves `simple_switch_CLI`.
-fn serve_runtime(
-    runtime: &Runtime,
-    port: u16,
-    arguments: &Run,
-    device: &Arc<Device>,
-    messages: &Messages,
-) -> Result<()> {
-    let address = bmv2::address(port);
-    let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(address))
-        .with_context(|| {
-            format!("cannot listen at {address} for simple_switch_CLI; --thrift-port chooses another port")
-        })?;
-    messages.line(format!(
-        "simple_switch_CLI at {}",
-        listener.local_addr().unwrap_or(address)
-    ));
-    let service = bmv2::Service {
-        device: Arc::clone(device),
-        device_id: arguments.device_id,
-        source: arguments.source.program.display().to_string(),
-    };
-    runtime.spawn(bmv2::serve(listener, service));
-    Ok(())
-}
-
 /// How a state is kept, with trouble told as an event.
 pub fn state_options(arguments: &Run, events: &Sender<Event>) -> StateOptions {
     let events = events.clone();
@@ -203,19 +226,16 @@ fn p4_name(arguments: &Run) -> String {
     arguments.p4_name.clone().or(stem).unwrap_or_else(|| NO_NAME.to_owned())
 }
 
-/// Listens for a server, and says where.
-fn listen(runtime: &Runtime, name: &str, address: &Address, is_open: bool, messages: &Messages) -> Result<Listener> {
-    let listener = runtime
-        .block_on(address.listen())
-        .with_context(|| format!("cannot listen at {address} for {name}"))?;
-    let bound = listener.address().unwrap_or_else(|_| address.clone());
+/// Says where a server listens, and whether others than this machine's users reach it.
+fn announce(name: &str, listener: &Listener, has_tls: bool, messages: &Messages) -> Result<()> {
+    let bound = listener.address()?;
     messages.line(format!("{name} at {bound}"));
-    if is_open {
+    if !bound.is_local() && !has_tls {
         messages.line(format!(
             "warning: anybody who reaches {bound} controls the switch; see --tls-cert and --tls-client-ca"
         ));
     }
-    Ok(listener)
+    Ok(())
 }
 
 /// Has a server go on until the run ends, and tells of one that ends before.

@@ -7,6 +7,7 @@ use crate::compile::Loaded;
 use crate::lines::Lines;
 use crate::load;
 use crate::output::Messages;
+use crate::overwriting::InUse;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,25 +37,30 @@ pub fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>> {
     Ok(specs)
 }
 
-/// A capture that is written must be no capture that is read or written otherwise: opening it for
+/// A capture that is written must be no file that is read or written otherwise: opening it for
 /// writing empties it.
-fn distinct_files(specs: &[PortSpec], recorded: &[PathBuf]) -> Result<()> {
-    let real = |path: &Path| {
-        path.canonicalize()
-            .unwrap_or_else(|_| match (path.parent().map(Path::canonicalize), path.file_name()) {
-                (Some(Ok(folder)), Some(name)) => folder.join(name),
-                _ => path.to_path_buf(),
-            })
-    };
-    let mut read = Vec::new();
-    let mut written: Vec<PathBuf> = recorded.iter().map(|path| real(path)).collect();
+fn distinct_files(arguments: &Run, specs: &[PortSpec], recorded: &[PathBuf]) -> Result<()> {
+    let mut files = InUse::new();
+    files.read(&arguments.source.program, "the program");
+    for (path, part) in [
+        (&arguments.entries, "the entries (--entries)"),
+        (&arguments.state, "the state (--state)"),
+        (&arguments.tls_cert, "the certificate (--tls-cert)"),
+        (&arguments.tls_key, "the key (--tls-key)"),
+        (&arguments.tls_client_ca, "the authorities (--tls-client-ca)"),
+    ] {
+        if let Some(path) = path {
+            files.read(path, part);
+        }
+    }
+    let mut written = Vec::new();
     for spec in specs {
         match &spec.device {
             DeviceSpec::Pcap { input, output } => {
-                read.push(real(input));
-                written.extend(output.as_deref().map(real));
+                files.read(input, format!("the input of port {}", spec.port));
+                written.extend(output.as_ref().map(|output| (spec.port, output)));
             }
-            DeviceSpec::PcapRecord(output) => written.push(real(output)),
+            DeviceSpec::PcapRecord(output) => written.push((spec.port, output)),
             DeviceSpec::Interface(_)
             | DeviceSpec::Xdp(_)
             | DeviceSpec::Packet(..)
@@ -64,13 +70,11 @@ fn distinct_files(specs: &[PortSpec], recorded: &[PathBuf]) -> Result<()> {
             | DeviceSpec::Null => {}
         }
     }
-    for (i, path) in written.iter().enumerate() {
-        if read.contains(path) || written[..i].contains(path) {
-            bail!(
-                "{} would be written over while it is in use; write to another file",
-                path.display()
-            );
-        }
+    for path in recorded {
+        files.write(path, "a recording (--pcap)")?;
+    }
+    for (port, path) in written {
+        files.write(path, format!("the output of port {port}"))?;
     }
     Ok(())
 }
@@ -116,7 +120,7 @@ pub fn rate_of(text: &str) -> Option<PortRate> {
 
 /// What cannot be asked together.
 pub fn check(arguments: &Run, specs: &[PortSpec]) -> Result<()> {
-    distinct_files(specs, &super::recording::files(arguments, specs)?)?;
+    distinct_files(arguments, specs, &super::recording::files(arguments, specs)?)?;
     if arguments.is_traced() && arguments.workers > 1 {
         bail!("traces are of one worker: leave out --workers, or --trace and --trace-port");
     }

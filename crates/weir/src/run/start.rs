@@ -16,10 +16,11 @@ use super::worker::{Rings, Ties, Worker};
 use crate::cli::Run;
 use crate::lines::Lines;
 use crate::output::Messages;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
+use weir_compiler::NoThread;
 use weir_io::{Pool, PortSpec, Ports, PortsOptions};
 use weir_switch::VECTOR;
 
@@ -233,7 +234,7 @@ fn spawn(number: usize, worker: Worker, core: Option<usize>, events: Sender<Even
         worker.run();
     };
     let thread = std::thread::Builder::new().name(format!("worker {number}"));
-    thread.spawn(body).context("cannot start a worker")?;
+    thread.spawn(body).map_err(|error| NoThread::new("a worker", &error))?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use weir_compiler::NoThread;
 
 /// Within this time, a second signal is the first one that came twice.
 const SAME_SIGNAL: Duration = Duration::from_millis(100);
@@ -36,7 +37,7 @@ pub fn listen(events: &Sender<Event>) -> Result<()> {
     std::thread::Builder::new()
         .name("signals".to_string())
         .spawn(body)
-        .context("cannot start a thread")?;
+        .map_err(|error| NoThread::new("signals", &error))?;
     Ok(())
 }
 

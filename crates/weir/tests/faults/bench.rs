@@ -13,6 +13,7 @@ pub const LONG: Duration = Duration::from_secs(30);
 /// Numbers of Linux.
 pub mod errno {
     pub const EIO: i32 = 5;
+    pub const EAGAIN: i32 = 11;
     pub const ENOSPC: i32 = 28;
     pub const EROFS: i32 = 30;
 }

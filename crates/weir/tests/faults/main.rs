@@ -1,6 +1,6 @@
-//! Faults: a file system that fails at every call in turn, output without a reader, signals at
-//! random times. A switch ends with 0, 1 or 2 or by a signal, and has every acknowledged write when
-//! it starts again.
+//! Faults: a file system that fails at every call in turn, limits of threads and of files, output
+//! without a reader, signals at random times. A switch ends with 0, 1 or 2 or by a signal, and has
+//! every acknowledged write when it starts again.
 //!
 //! `WEIR_FAULT_RUNS` says how many runs there are; without it as many as a test suite has time for.
 #![cfg(target_os = "linux")]
@@ -9,6 +9,7 @@ mod bench;
 #[path = "../common/mod.rs"]
 mod common;
 mod starts;
+mod threads;
 
 use bench::{Bench, end, errno};
 use std::fs::File;

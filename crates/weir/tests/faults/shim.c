@@ -1,6 +1,6 @@
 /* Fails calls that concern files in the folder FAULT_FOLDER, with the number FAULT_ERRNO.
  *
- * FAULT_CALLS   names of the calls that count, ",write,fsync,"; without it all do
+ * FAULT_CALLS   names of the calls that count, ",write,fsync,"; without it all but "thread" do
  * FAULT_AT      the first of them that fails, from 1
  * FAULT_COUNT   how many fail
  * FAULT_WHILE   in place of the last two: they fail while this file exists
@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,10 @@ int open64(const char *path, int flags, ...) { OPEN(open64, path); }
 int openat(int at, const char *path, int flags, ...) { OPEN(openat, at, path); }
 int openat64(int at, const char *path, int flags, ...) { OPEN(openat64, at, path); }
 
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+    if (getenv("FAULT_CALLS") && fails("thread")) return (int)number("FAULT_ERRNO");
+    return REAL(pthread_create)(thread, attributes, body, argument);
+}
 ssize_t read(int fd, void *data, size_t size) { return fails_fd(fd, "read") ? -1 : REAL(read)(fd, data, size); }
 ssize_t write(int fd, const void *data, size_t size) {
     return fd > 2 && fails_fd(fd, "write") ? -1 : REAL(write)(fd, data, size);

@@ -6,7 +6,7 @@ use crate::bench::{Bench, LONG, end, errno};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use weir_client::Client;
 
@@ -255,4 +255,31 @@ async fn the_shim_sees_every_call_by_which_a_state_file_is_changed() {
     ];
     let missing: Vec<&str> = calls.into_iter().filter(|c| !seen.lines().any(|s| s == *c)).collect();
     assert!(missing.is_empty(), "{missing:?} are not seen: {seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_the_limit_of_a_file_s_size_writes_are_refused_and_the_switch_goes_on() {
+    let mut bench = Bench::new();
+    bench.good_state().await;
+    // `ulimit` counts blocks of 512 bytes.
+    let blocks = fs::metadata(bench.state()).unwrap().len() / 512 + 3;
+    let mut limited = Command::new("sh");
+    let command = bench.command();
+    limited
+        .args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = limited.spawn().unwrap();
+    let client = bench.client(&mut child).await.expect("it runs");
+    while bench.known.refused == 0 {
+        assert!(bench.known.there.len() < 1000, "no write meets the limit");
+        assert!(child.try_wait().unwrap().is_none(), "the switch has ended");
+        bench.write(&client).await;
+    }
+    let status = end(&mut child, "-TERM");
+    assert!(matches!(status.code(), Some(0..=2)), "{status}");
+    bench.check(0).await;
 }

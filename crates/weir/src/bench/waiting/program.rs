@@ -67,7 +67,8 @@ impl Bench {
             .replace("INSTANCES", instances)
             .replace("CALL", call);
         let options = weir_compiler::Options::default();
-        let compilation = weir_compiler::compile_source("l2_waiting.p4", &text, &options, weir_arch::targets());
+        let compilation =
+            weir_compiler::compile_source("l2_waiting.p4", &text, &options, weir_arch::targets()).started()?;
         let Some(program) = compilation.program else {
             bail!("the program of the figures does not compile");
         };
