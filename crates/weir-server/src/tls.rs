@@ -380,7 +380,7 @@ mod tests {
             damaged,
             "expected base64 between its BEGIN and END, found `*` in line 2"
         );
-        let cut = reason("-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\n");
+        let cut = reason("-----BEGIN CERTIFICATE-----\nAA=A\n-----END CERTIFICATE-----\n");
         assert!(cut.contains("has wrong padding"), "{cut}");
     }
 
