@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum IoError {
     /// The process may not do this.
     #[error(
-        "{doing} needs {right}: run as root, or give the program the right once with `setcap cap_net_raw,cap_net_admin+ep {program}`"
+        "{doing} needs {right}: run as root, or give the program the right once with `setcap {}+ep {program}`", capabilities(.right)
     )]
     MissingRight {
         /// What was tried.
@@ -109,6 +109,20 @@ fn list(names: &[String]) -> String {
     names.join(", ")
 }
 
+/// The capabilities that a sentence names, as `setcap` takes them. `setcap` replaces those that the
+/// program has: what AF_PACKET needs is always among them.
+fn capabilities(right: &str) -> String {
+    let mut all = vec!["cap_net_raw".to_owned()];
+    let words = right.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    for word in words.filter(|word| word.starts_with("CAP_")) {
+        let word = word.to_ascii_lowercase();
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    all.join(",")
+}
+
 impl IoError {
     /// An error of the system while doing something that needs `right`.
     pub(crate) fn system(doing: impl Into<String>, right: &'static str, source: io::Error) -> Self {
@@ -121,5 +135,27 @@ impl IoError {
             }
             _ => IoError::System { doing, source },
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_a_missing_right_gives_all_that_it_names() {
+        let message = |right| IoError::MissingRight {
+            doing: "opening".to_owned(),
+            right,
+            program: "/bin/weir".to_owned(),
+        };
+        let message = |right| message(right).to_string();
+        assert!(message("CAP_NET_RAW").contains("`setcap cap_net_raw+ep /bin/weir`"));
+        assert!(message("CAP_NET_ADMIN").contains("`setcap cap_net_raw,cap_net_admin+ep /bin/weir`"));
+        let xdp = message(crate::sys::xdp::RIGHTS);
+        assert!(
+            xdp.contains("`setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep /bin/weir`"),
+            "{xdp}"
+        );
     }
 }

@@ -50,5 +50,5 @@ pub use refusal::{Cause, Refusal};
 pub use serving::{Address, Listener, ServeError, SocketFile};
 pub use standalone::{Clock, Standalone, StandaloneError};
 pub use state::{State, StateFile};
-pub use tls::{OutOfDate, Tls, TlsError, TlsPart};
+pub use tls::{OutOfDate, Tls, TlsError, TlsPart, check_client_tls};
 pub use weir_state::{Finding, Options as StateOptions, StateError};

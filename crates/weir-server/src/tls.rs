@@ -12,6 +12,7 @@ use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use x509_parser::time::ASN1Time;
+use x509_parser::x509::X509Version;
 
 /// Transport security: PEM texts.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub enum TlsPart {
     Key,
     /// [`Tls::client_authorities`]
     ClientAuthorities,
+    /// The authorities that a client trusts: see [`check_client_tls`].
+    ServerAuthorities,
 }
 
 impl fmt::Display for TlsPart {
@@ -41,6 +44,7 @@ impl fmt::Display for TlsPart {
             TlsPart::Certificate => "the certificate",
             TlsPart::Key => "the private key",
             TlsPart::ClientAuthorities => "the clients' authorities",
+            TlsPart::ServerAuthorities => "the server's authorities",
         })
     }
 }
@@ -68,11 +72,19 @@ pub struct OutOfDate {
 
 impl fmt::Display for OutOfDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} will be refused: {}", self.part, self.first)?;
+        // The validity of an authority is not checked when its clients connect.
+        let (what, effect) = match self.part {
+            TlsPart::ClientAuthorities => ("the clients' authorities", "clients of it are still let in"),
+            TlsPart::ServerAuthorities => ("the server's authorities", "servers of it are still trusted"),
+            TlsPart::Certificate | TlsPart::Key => ("the certificate", "clients will refuse it"),
+        };
+        write!(f, "{what}: {}", self.first)?;
         match self.others {
-            0 => Ok(()),
-            others => write!(f, "; so with {others} others"),
+            0 => {}
+            1 => f.write_str(", and 1 other is out of date")?,
+            others => write!(f, ", and {others} others are out of date")?,
         }
+        write!(f, "; {effect}")
     }
 }
 
@@ -84,39 +96,16 @@ impl Tls {
     /// # Errors
     /// The first that cannot be used, and why.
     pub fn check(&self) -> Result<(), TlsError> {
-        let chain = certificates(&self.certificate, TlsPart::Certificate)?;
-        let wrong_key = |reason: String| TlsError {
-            part: TlsPart::Key,
-            reason,
-        };
-        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
-            wrong_key(match error {
-                PemError::NoItemsFound => {
-                    "it holds no private key in PEM (BEGIN … PRIVATE KEY), or an encrypted one".to_owned()
-                }
-                error => why_no_pem(&error),
-            })
-        })?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|e| wrong_key(e.to_string()))?.with_no_client_auth();
-        builder.with_single_cert(chain, key).map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => wrong_key("it is not the key of the certificate".to_owned()),
-            rustls::Error::InvalidCertificate(why) => TlsError {
-                part: TlsPart::Certificate,
-                reason: format!("it is not a valid X.509 certificate ({why})"),
-            },
-            error => wrong_key(error.to_string()),
-        })?;
+        check_identity(&self.certificate, &self.key, Side::Server, &provider)?;
         match &self.client_authorities {
             Some(pem) => check_authorities(pem, provider),
             None => Ok(()),
         }
     }
 
-    /// Texts with certificates that are not valid at this time: clients refuse such a server, and
-    /// the server refuses clients of such an authority. A wrong clock looks the same, so this is no
-    /// error.
+    /// Texts with certificates that are not valid at this time: clients refuse such a server;
+    /// clients of such an authority are let in. A wrong clock looks the same, so this is no error.
     #[must_use]
     pub fn out_of_date(&self, now: SystemTime) -> Vec<OutOfDate> {
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -165,13 +154,145 @@ fn not_valid(i: usize, der: &CertificateDer<'_>, now: ASN1Time) -> Option<String
     Some(format!("certificate {} of it {when}, and it is {now}", i + 1))
 }
 
+/// Whether a client can connect with these PEM texts: the authorities of the server, and its own
+/// certificate and key for mutual TLS.
+///
+/// # Errors
+/// The first that cannot be used, and why.
+pub fn check_client_tls(authorities: &[u8], identity: Option<(&[u8], &[u8])>) -> Result<(), TlsError> {
+    let part = TlsPart::ServerAuthorities;
+    let mut roots = rustls::RootCertStore::empty();
+    // Bundles of a system may hold some that are not usable.
+    let list = certificates(authorities, part)?;
+    let mut refused = list.into_iter().filter_map(|authority| roots.add(authority).err());
+    let first = refused.next();
+    refused.for_each(drop);
+    if let (true, Some(why)) = (roots.is_empty(), first) {
+        let reason = format!("none of its certificates is a valid X.509 certificate (the first: {why})");
+        return Err(TlsError { part, reason });
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    match identity {
+        Some((certificate, key)) => check_identity(certificate, key, Side::Client, &provider),
+        None => Ok(()),
+    }
+}
+
+/// Who shows a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Server,
+    Client,
+}
+
+/// Keys with which ring signs.
+const SUPPORTED_KEYS: &str = "RSA with 2048 to 4096 bits, ECDSA with P-256 or P-384, and Ed25519";
+
+/// Checks a certificate with those between it and its authority, and its key.
+fn check_identity(certificate: &[u8], key: &[u8], side: Side, provider: &Arc<CryptoProvider>) -> Result<(), TlsError> {
+    let chain = certificates(certificate, TlsPart::Certificate)?;
+    check_chain(&chain, side)?;
+    let wrong_key = |reason: String| TlsError {
+        part: TlsPart::Key,
+        reason,
+    };
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| wrong_key(why_no_key(&error, key)))?;
+    let signing = provider.key_provider.load_private_key(key.clone_key());
+    signing.map_err(|_| {
+        wrong_key(format!(
+            "it is damaged, or of a kind that is not supported; supported are {SUPPORTED_KEYS}"
+        ))
+    })?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|e| wrong_key(e.to_string()))?.with_no_client_auth();
+    let built = builder.with_single_cert(chain, key).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            wrong_key("it is not the key of the certificate, or the certificate is damaged".to_owned())
+        }
+        rustls::Error::InvalidCertificate(why) => TlsError {
+            part: TlsPart::Certificate,
+            reason: format!("certificate 1 of it is not a valid X.509 certificate ({why})"),
+        },
+        error => wrong_key(error.to_string()),
+    });
+    built.map(drop)
+}
+
+/// Checks that all are X.509 certificates, and that the first may be that of this side.
+fn check_chain(chain: &[CertificateDer<'_>], side: Side) -> Result<(), TlsError> {
+    let wrong = |reason| TlsError {
+        part: TlsPart::Certificate,
+        reason,
+    };
+    for (i, der) in chain.iter().enumerate() {
+        let usage = usage(der).map_err(|why| wrong(format!("certificate {} of it {why}", i + 1)))?;
+        let (is_listed, name) = match side {
+            Side::Server => (usage.server, "serverAuth"),
+            Side::Client => (usage.client, "clientAuth"),
+        };
+        if i == 0 && usage.version != X509Version::V3 {
+            return Err(wrong(format!(
+                "certificate 1 of it has version {}; expected version 3, the one with extensions",
+                usage.version.0.saturating_add(1)
+            )));
+        }
+        if i == 0 && !is_listed {
+            return Err(wrong(format!(
+                "certificate 1 of it may not be used for this: expected {name} in its extended key \
+                 usage, or no such extension"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What a certificate may be used for.
+struct Usage {
+    version: X509Version,
+    server: bool,
+    client: bool,
+    authority: bool,
+}
+
+/// What a certificate may be used for, or why it is none.
+fn usage(der: &CertificateDer<'_>) -> Result<Usage, String> {
+    let (rest, certificate) =
+        X509Certificate::from_der(der).map_err(|_| "is not a valid X.509 certificate".to_owned())?;
+    if !rest.is_empty() {
+        let count = rest.len();
+        return Err(format!(
+            "is not a valid X.509 certificate: {count} bytes follow its end"
+        ));
+    }
+    let extended = certificate.extended_key_usage();
+    let extended = extended.map_err(|_| "has an extended key usage that cannot be read".to_owned())?;
+    let allows = |is_listed: bool, is_any: bool| is_listed || is_any;
+    Ok(Usage {
+        version: certificate.version(),
+        server: extended
+            .as_ref()
+            .is_none_or(|e| allows(e.value.server_auth, e.value.any)),
+        client: extended
+            .as_ref()
+            .is_none_or(|e| allows(e.value.client_auth, e.value.any)),
+        authority: certificate.is_ca(),
+    })
+}
+
 fn check_authorities(pem: &[u8], provider: Arc<CryptoProvider>) -> Result<(), TlsError> {
     let part = TlsPart::ClientAuthorities;
     let wrong = |reason: String| TlsError { part, reason };
     let mut roots = rustls::RootCertStore::empty();
-    for (number, authority) in certificates(pem, part)?.into_iter().enumerate() {
+    for (i, authority) in certificates(pem, part)?.into_iter().enumerate() {
+        let number = i + 1;
+        let usage = usage(&authority).map_err(|why| wrong(format!("certificate {number} of it {why}")))?;
+        if !usage.authority {
+            return Err(wrong(format!(
+                "certificate {number} of it is not that of an authority: expected basicConstraints with CA:TRUE"
+            )));
+        }
         let added = roots.add(authority);
-        added.map_err(|e| wrong(format!("certificate {} of it: {e}", number + 1)))?;
+        added.map_err(|e| wrong(format!("certificate {number} of it: {e}")))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
     verifier.map(drop).map_err(|e| wrong(e.to_string()))
@@ -183,13 +304,25 @@ fn certificates(pem: &[u8], part: TlsPart) -> Result<Vec<CertificateDer<'static>
     let reason = match list {
         Ok(list) if !list.is_empty() => return Ok(list),
         Ok(_) => "it holds no certificate in PEM (BEGIN CERTIFICATE)".to_owned(),
-        Err(error) => why_no_pem(&error),
+        Err(error) => why_no_pem(&error, pem),
     };
     Err(TlsError { part, reason })
 }
 
+/// Why a text holds no private key.
+fn why_no_key(error: &PemError, pem: &[u8]) -> String {
+    let is_encrypted = String::from_utf8_lossy(pem).contains("ENCRYPTED");
+    match error {
+        _ if is_encrypted => "it holds an encrypted private key; expected one without a password \
+             (`openssl pkey -in FILE -out NEW_FILE`)"
+            .to_owned(),
+        PemError::NoItemsFound => "it holds no private key in PEM (BEGIN … PRIVATE KEY)".to_owned(),
+        error => why_no_pem(error, pem),
+    }
+}
+
 /// Why a text is not PEM (RFC 7468), with its line where that is known.
-fn why_no_pem(error: &PemError) -> String {
+fn why_no_pem(error: &PemError, pem: &[u8]) -> String {
     let shown = |line: &[u8]| match line.len() {
         0..=80 => format!("`{}`", line.escape_ascii()),
         _ => format!("`{}…`", line[..80].escape_ascii()),
@@ -198,15 +331,31 @@ fn why_no_pem(error: &PemError) -> String {
         PemError::MissingSectionEnd { end_marker } => {
             format!("its line `-----END {}-----` is missing", end_marker.escape_ascii())
         }
-        PemError::IllegalSectionStart { line } => {
-            format!(
-                "its line {} does not begin a PEM section as `-----BEGIN …-----` does",
-                shown(line)
-            )
-        }
-        PemError::Base64Decode(why) => format!("what stands between its BEGIN and END is not base64 ({why})"),
+        PemError::IllegalSectionStart { line } => format!("expected `-----BEGIN …-----`, found {}", shown(line)),
+        PemError::Base64Decode(_) => why_no_base64(pem),
         error => error.to_string(),
     }
+}
+
+/// The first character between BEGIN and END that does not belong to base64; without one, it is the
+/// padding that is wrong.
+fn why_no_base64(pem: &[u8]) -> String {
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte) || byte.is_ascii_whitespace();
+    let mut is_inside = false;
+    for (i, line) in pem.split(|byte| *byte == b'\n').enumerate() {
+        if line.starts_with(b"-----") {
+            is_inside = line.starts_with(b"-----BEGIN");
+        } else if let Some(byte) = line.iter().copied().find(|byte| is_inside && !belongs(*byte)) {
+            let found = byte.escape_ascii();
+            return format!(
+                "expected base64 between its BEGIN and END, found `{found}` in line {}",
+                i + 1
+            );
+        }
+    }
+    "the base64 between its BEGIN and END has wrong padding: characters are missing, or `=` stands \
+     in the wrong place"
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -225,12 +374,14 @@ mod tests {
         let (head, _) = pem.split_once("-----END").unwrap();
         assert_eq!(reason(head), "its line `-----END CERTIFICATE-----` is missing");
         let begin = reason(&pem.replacen("-----BEGIN CERTIFICATE-----", "-----BEGIN CERT", 1));
-        assert!(
-            begin.contains("its line `-----BEGIN CERT` does not begin a PEM section"),
-            "{begin}"
-        );
+        assert_eq!(begin, "expected `-----BEGIN …-----`, found `-----BEGIN CERT`");
         let damaged = reason(&pem.replacen("CERTIFICATE-----\nM", "CERTIFICATE-----\n*", 1));
-        assert!(damaged.contains("is not base64"), "{damaged}");
+        assert_eq!(
+            damaged,
+            "expected base64 between its BEGIN and END, found `*` in line 2"
+        );
+        let cut = reason("-----BEGIN CERTIFICATE-----\nAA=A\n-----END CERTIFICATE-----\n");
+        assert!(cut.contains("has wrong padding"), "{cut}");
     }
 
     #[test]
@@ -252,8 +403,10 @@ mod tests {
         assert!(at(first).is_empty() && at(last).is_empty());
         let early = at(first - 1);
         assert_eq!(early.len(), 2);
-        assert!(early[0].starts_with("the certificate will be refused: certificate 1 of it is valid from"));
+        assert!(early[0].starts_with("the certificate: certificate 1 of it is valid from"));
+        assert!(early[0].ends_with("; clients will refuse it"));
         let late = at(last + 1);
-        assert!(late[1].contains("the clients' authorities will be refused: certificate 1 of it has expired at"));
+        assert!(late[1].starts_with("the clients' authorities: certificate 1 of it has expired at"));
+        assert!(late[1].ends_with("; clients of it are still let in"));
     }
 }

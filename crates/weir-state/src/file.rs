@@ -1,6 +1,6 @@
 //! What a file holds: how it is put together and read.
 
-use crate::frame::{self, Kind, MAGIC, Next};
+use crate::frame::{self, Kind, MAGIC, MAGIC_BEFORE, Next};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,13 +55,15 @@ pub enum StateError {
         /// The file.
         path: String,
     },
-    /// A part in the middle is not what was written.
-    #[error("{path} is damaged at byte {at}; move it away to begin anew")]
+    /// A part that was complete is not what was written.
+    #[error("{path} is damaged at byte {at}: {why}. Restore the file from a copy, or move it away to begin anew")]
     Damaged {
         /// The file.
         path: String,
         /// Where.
         at: usize,
+        /// What is damaged.
+        why: String,
     },
     /// It holds something that its own program cannot have.
     #[error("{path} does not fit the program it was kept for: {source}; move it away to begin anew")]
@@ -140,7 +142,8 @@ impl Contents {
     /// A program in the state in which it begins.
     #[must_use]
     pub fn new(begin: &Begin) -> Self {
-        let mut bytes = MAGIC.to_vec();
+        // The length is not known yet.
+        let mut bytes = frame::start(0);
         frame::append(&mut bytes, Kind::Begin, &encoded(begin));
         Contents {
             bytes,
@@ -188,6 +191,8 @@ impl Contents {
 
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.end_frame();
+        let start = frame::start(self.bytes.len() as u64);
+        self.bytes[..start.len()].copy_from_slice(&start);
         self.bytes
     }
 }
@@ -213,6 +218,41 @@ fn append_piece(to: &mut Vec<u8>, piece: &Kept) {
     append_encoded(to, piece);
 }
 
+/// Where the record of the program begins, and how many bytes of the file were complete before it
+/// took its name. Files of the version before do not say that: 0.
+fn first_part(path: &str, bytes: &[u8]) -> Result<(usize, usize), StateError> {
+    if bytes.starts_with(MAGIC_BEFORE) {
+        return Ok((MAGIC_BEFORE.len(), 0));
+    }
+    let path = path.to_owned();
+    if !bytes.starts_with(MAGIC) {
+        return Err(match bytes.starts_with(frame::NAME) {
+            true => StateError::OtherVersion { path },
+            false => StateError::Foreign { path },
+        });
+    }
+    let at = MAGIC.len();
+    let start = match frame::next(bytes, at) {
+        Next::Frame(Kind::Whole, range) => Some(range),
+        Next::Frame(Kind::Begin | Kind::Pieces | Kind::Setting, _) => None,
+        Next::End | Next::Torn | Next::Damaged => None,
+    };
+    let start = start.and_then(|range| {
+        let number = bytes[range.clone()].try_into().ok().map(u64::from_le_bytes)?;
+        Some((range.end, usize::try_from(number).ok()?))
+    });
+    let Some((begin, whole)) = start else {
+        let why = "the record of the length does not match its checksum".to_owned();
+        return Err(StateError::Damaged { path, at, why });
+    };
+    if bytes.len() < whole {
+        let at = bytes.len();
+        let why = format!("the file ends there, and the first {whole} bytes were complete before it took its name");
+        return Err(StateError::Damaged { path, at, why });
+    }
+    Ok((begin, whole))
+}
+
 /// A state that was kept.
 #[derive(Debug)]
 pub struct Saved {
@@ -228,36 +268,50 @@ impl Saved {
     /// What a file of this name holds.
     ///
     /// # Errors
-    /// It is something else, or is damaged before its end.
+    /// It is something else, or is damaged: in the part that was written before the file took its
+    /// name, or before its end.
     pub fn of(path: &Path, bytes: Vec<u8>) -> Result<Self, StateError> {
         let path = path.display().to_string();
-        let damaged = |at| StateError::Damaged { path: path.clone(), at };
-        if !bytes.starts_with(MAGIC) {
-            let is_state = bytes.starts_with(frame::NAME);
-            return Err(if is_state {
-                StateError::OtherVersion { path }
-            } else {
-                StateError::Foreign { path }
-            });
-        }
-        let mut at = MAGIC.len();
-        let Next::Frame(Kind::Begin, range) = frame::next(&bytes, at) else {
-            return Err(damaged(at));
+        let (mut at, whole) = first_part(&path, &bytes)?;
+        let damaged = |at, why: &str| StateError::Damaged {
+            path: path.clone(),
+            at,
+            why: why.to_owned(),
         };
-        let begin: Begin = postcard::from_bytes(&bytes[range.clone()]).map_err(|_| damaged(at))?;
+        let Next::Frame(Kind::Begin, range) = frame::next(&bytes, at) else {
+            return Err(damaged(at, "the record of the program does not match its checksum"));
+        };
+        let begin = postcard::from_bytes(&bytes[range.clone()]);
+        let begin: Begin = begin.map_err(|_| damaged(at, "the record of the program cannot be read"))?;
         at = range.end;
         let (mut frames, mut settings) = (Vec::new(), BTreeMap::new());
         let end = loop {
             match frame::next(&bytes, at) {
+                Next::End | Next::Torn | Next::Damaged if at < whole => {
+                    let why = format!(
+                        "the record there does not match its checksum, and the first {whole} bytes \
+                         were complete before the file took its name"
+                    );
+                    return Err(damaged(at, &why));
+                }
                 Next::End | Next::Torn => break at,
-                Next::Damaged | Next::Frame(Kind::Begin, _) => return Err(damaged(at)),
+                Next::Damaged => {
+                    return Err(damaged(
+                        at,
+                        "the record there does not match its checksum, and others follow it",
+                    ));
+                }
+                Next::Frame(Kind::Begin | Kind::Whole, _) => {
+                    return Err(damaged(at, "a record of the beginning of a file stands there"));
+                }
                 Next::Frame(Kind::Pieces, range) => {
                     at = range.end;
                     frames.push(range);
                 }
                 Next::Frame(Kind::Setting, range) => {
                     let setting = postcard::from_bytes(&bytes[range.clone()]);
-                    let (name, value): (String, Vec<u8>) = setting.map_err(|_| damaged(at))?;
+                    let setting = setting.map_err(|_| damaged(at, "the setting there cannot be read"));
+                    let (name, value): (String, Vec<u8>) = setting?;
                     settings.insert(name, value);
                     at = range.end;
                 }
@@ -352,6 +406,7 @@ impl Saved {
                 let (piece, after) = taken.map_err(|_| StateError::Damaged {
                     path: self.path.clone(),
                     at: frame.end - rest.len(),
+                    why: "the change there cannot be read".to_owned(),
                 })?;
                 restoring
                     .apply(&mut transaction, piece)

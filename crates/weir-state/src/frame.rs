@@ -1,5 +1,9 @@
 //! How the file is made of frames: length (32 bits, little-endian) and CRC-32 (the same) of what
 //! follows, which is a byte for its kind, and its contents.
+//!
+//! The first frame says how many bytes were written before the file took its name. These are
+//! complete, so damage there is damage; a frame that is cut off can stand only after them, where
+//! batches are appended.
 
 use std::ops::Range;
 
@@ -7,7 +11,9 @@ use std::ops::Range;
 pub const NAME: &[u8; 6] = b"weirst";
 
 /// The first bytes of a file, with the version of its format.
-pub const MAGIC: &[u8; 8] = b"weirst02";
+pub const MAGIC: &[u8; 8] = b"weirst03";
+/// The first bytes of a file of the version before, which has no [`Kind::Whole`].
+pub const MAGIC_BEFORE: &[u8; 8] = b"weirst02";
 /// Bytes in front of a frame's kind.
 const HEAD: usize = 8;
 
@@ -20,11 +26,13 @@ pub enum Kind {
     Pieces = 2,
     /// Something that the caller keeps, by name.
     Setting = 3,
+    /// How many bytes of the file were written at once, as 64 bits, little-endian.
+    Whole = 4,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Self> {
-        [Kind::Begin, Kind::Pieces, Kind::Setting]
+        [Kind::Begin, Kind::Pieces, Kind::Setting, Kind::Whole]
             .into_iter()
             .find(|k| *k as u8 == byte)
     }
@@ -40,6 +48,14 @@ pub fn append(to: &mut Vec<u8>, kind: Kind, contents: &[u8]) {
     to.extend_from_slice(&check.finalize().to_le_bytes());
     to.push(kind as u8);
     to.extend_from_slice(contents);
+}
+
+/// The first bytes of a file of which so many bytes are written at once. Their number does not
+/// depend on it.
+pub fn start(whole: u64) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    append(&mut bytes, Kind::Whole, &whole.to_le_bytes());
+    bytes
 }
 
 /// What comes next in a file.

@@ -4,9 +4,11 @@ use crate::aside::{self, Finding};
 use crate::claim::Claim;
 use crate::compact::compact;
 use crate::file::StateError;
+use crate::frame;
 use crate::keeper::{Job, Options, Progress};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -287,7 +289,10 @@ impl Thread {
         if !self.is_unsynced {
             return Ok(());
         }
-        let bytes = self.since(0).map_err(StateError::io("read", &self.target.path()))?;
+        let mut bytes = self.since(0).map_err(StateError::io("read", &self.target.path()))?;
+        // A file that was placed by this thread has this version's beginning.
+        let start = frame::start(bytes.len() as u64);
+        bytes[..start.len()].copy_from_slice(&start);
         self.replace(&bytes)
     }
 
@@ -411,9 +416,13 @@ impl Thread {
     /// appended.
     fn go_on_with(&mut self, mut shorter: NewFile, length: u64, upto: u64) -> Result<(), StateError> {
         let since = self.since(upto).map_err(StateError::io("read", &self.target.path()))?;
-        let written = shorter.write_all(&since).and_then(|()| shorter.file().sync_data());
-        written.map_err(StateError::io("write", &self.target.path()))?;
-        self.take_place(shorter, length + since.len() as u64)
+        let length = length + since.len() as u64;
+        let written = shorter.write_all(&since);
+        let written = written.and_then(|()| shorter.file().write_all_at(&frame::start(length), 0));
+        written
+            .and_then(|()| shorter.file().sync_data())
+            .map_err(StateError::io("write", &self.target.path()))?;
+        self.take_place(shorter, length)
     }
 
     /// What stands in the file from a place on.

@@ -340,3 +340,85 @@ fn a_write_to_a_file_that_somebody_else_has_cut_or_lengthened_is_never_acknowled
         assert!(keeper.kept_blocking().is_err(), "{length}");
     }
 }
+
+/// How many bytes of a file were written before it took its name.
+fn written_at_once(file: &[u8]) -> usize {
+    u64::from_le_bytes(file[17..25].try_into().unwrap()) as usize
+}
+
+/// Every byte of the part that was written at once is damaged in turn, and the part is cut.
+fn assert_damage_is_refused(path: &Path, file: &[u8]) {
+    let whole = written_at_once(file);
+    for at in 0..whole {
+        let mut damaged = file.to_vec();
+        damaged[at] ^= 0x04;
+        assert!(Saved::of(path, damaged).is_err(), "byte {at} of {whole}");
+        assert!(Saved::of(path, file[..at].to_vec()).is_err(), "cut at {at} of {whole}");
+    }
+}
+
+#[test]
+fn damage_in_what_was_written_at_once_is_refused_and_a_cut_batch_after_it_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let more = contents().setting("mine", b"one").setting("other", &[7; 100]);
+    let keeper = Keeper::start(Claim::new(&path).unwrap(), Options::default(), more).unwrap();
+    let begun = fs::read(&path).unwrap();
+    assert_eq!(written_at_once(&begun), begun.len());
+    assert_damage_is_refused(&path, &begun);
+    keeper.set("mine", b"two");
+    keeper.kept_blocking().unwrap();
+    let file = fs::read(&path).unwrap();
+    assert_damage_is_refused(&path, &file);
+    for cut in begun.len() + 1..file.len() {
+        let saved = Saved::of(&path, file[..cut].to_vec()).unwrap();
+        assert_eq!((saved.end(), saved.setting("mine")), (begun.len(), Some(&b"one"[..])));
+    }
+    // Each message says what is damaged, where, and what can be done.
+    let said = |bytes: &[u8]| Saved::of(&path, bytes.to_vec()).unwrap_err().to_string();
+    let cut = said(&begun[..begun.len() - 1]);
+    let expected = format!("is damaged at byte {}: the file ends there", begun.len() - 1);
+    assert!(
+        cut.contains(&expected) && cut.contains("Restore the file from a copy"),
+        "{cut}"
+    );
+    let mut flipped = begun.clone();
+    flipped[begun.len() - 50] ^= 1;
+    let flipped = said(&flipped);
+    assert!(flipped.contains("does not match its checksum"), "{flipped}");
+}
+
+#[test]
+fn damage_in_a_file_that_was_shortened_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let options = Options {
+        many: Some(1),
+        ..Options::default()
+    };
+    let keeper = Keeper::start(Claim::new(&path).unwrap(), options, contents()).unwrap();
+    let begun = written_at_once(&fs::read(&path).unwrap());
+    until(|| {
+        keeper.set("mine", &[1; 200]);
+        keeper.kept_blocking().unwrap();
+        written_at_once(&fs::read(&path).unwrap()) > begun
+    });
+    assert_damage_is_refused(&path, &fs::read(&path).unwrap());
+}
+
+#[test]
+fn a_file_of_the_version_before_is_read_and_written_anew_in_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    keep(&path, b"one");
+    let file = fs::read(&path).unwrap();
+    // It has no record of what was written at once.
+    let before = [&b"weirst02"[..], &file[25..]].concat();
+    let cut = Saved::of(&path, before[..before.len() - 1].to_vec()).unwrap();
+    assert!(cut.setting("mine").is_none() && !cut.tail().is_empty());
+    fs::write(&path, &before).unwrap();
+    let mut claim = Claim::new(&path).unwrap();
+    assert_eq!(claim.read().unwrap().unwrap().setting("mine"), Some(&b"one"[..]));
+    let _keeper = Keeper::start(claim, Options::default(), contents()).unwrap();
+    assert!(fs::read(&path).unwrap().starts_with(b"weirst03"));
+}

@@ -266,8 +266,9 @@ proptest! {
         keeper.kept_blocking().unwrap();
         let bytes = std::fs::read(&path).unwrap();
         prop_assert_eq!(&told(&restored(&path, bytes.clone(), &program)), states.last().unwrap());
-        // Cut off anywhere, also where the file begins with a longer state than the switch did.
-        let first = 8 + 8 + u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize;
+        // Cut off anywhere after what was written at once, also where that is a longer state than
+        // the one with which the switch began.
+        let first = u64::from_le_bytes(bytes[17..25].try_into().unwrap()) as usize;
         for cut in (first..bytes.len()).step_by(((bytes.len() - first) / 12).max(1)) {
             let state = told(&restored(&path, bytes[..cut].to_vec(), &program));
             prop_assert!(many.is_some() || states.contains(&state), "cut at {}", cut);
@@ -360,6 +361,6 @@ fn what_is_no_state_is_not_taken_for_one() {
     bytes[40] ^= 0x10;
     assert!(matches!(
         Saved::of(&path, bytes),
-        Err(StateError::Damaged { at: 8, .. })
+        Err(StateError::Damaged { at: 25, .. })
     ));
 }

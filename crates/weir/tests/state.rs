@@ -300,3 +300,44 @@ async fn a_start_that_fails_for_an_address_leaves_the_file_as_it_was() {
         assert!(!folder.path().join("state.tail").exists(), "{server:?}: {said}");
     }
 }
+
+#[tokio::test]
+async fn a_file_with_one_wrong_bit_in_what_was_written_as_a_whole_is_refused() {
+    let folder = folder();
+    let mut switch = Switch::start(folder.path(), &[]);
+    let client = switch.client().await;
+    let table = client.table("t").unwrap();
+    for key in 0..50 {
+        client.insert(&entry(&table, key, 1)).await.unwrap();
+    }
+    switch.0.terminate();
+    // This start writes the file as a whole.
+    let mut switch = Switch::start(folder.path(), &[]);
+    assert_eq!(contents(&switch.client().await).await.len(), 50);
+    switch.0.terminate();
+    let (state, program) = (folder.path().join("state"), folder.path().join("program.p4"));
+    let mut bytes = std::fs::read(&state).unwrap();
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    std::fs::write(&state, &bytes).unwrap();
+    let run = [
+        "run",
+        program.to_str().unwrap(),
+        "-i",
+        "1@null",
+        "--p4runtime",
+        "127.0.0.1:0",
+        "--time",
+        "50ms",
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    let (code, _, said) = weir(&run);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("is damaged at byte") && said.contains("Restore the file from a copy"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(&state).unwrap(), bytes);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+}

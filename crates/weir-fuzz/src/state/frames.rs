@@ -57,9 +57,10 @@ impl Frames {
                     .into_iter()
                     .for_each(|f| f.extend(&moved[1..]));
             }
-            // The first frame is the program, which is long.
+            // The first frames are the length of the part that was written at once, and the
+            // program, which is long.
             _ => {
-                let at = if rng.chance(90) { a.max(1).min(count - 1) } else { a };
+                let at = if rng.chance(90) { a.max(2).min(count - 1) } else { a };
                 self.frames[at] = changed_bytes(rng, std::mem::take(&mut self.frames[at]));
             }
         }

@@ -1,9 +1,10 @@
 //! The way to the target.
 
 use super::Connection;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::path::Path;
 use weir_client::{Client, Error, Options, Standing, Tls};
+use weir_server::{TlsPart, check_client_tls};
 
 /// The options that the command line and the environment say.
 pub fn options(connection: &Connection) -> Result<Options> {
@@ -44,16 +45,29 @@ fn from_environment() -> Result<Options> {
     }
 }
 
+/// The files of certificates and keys; checked, because the connection fails without their names.
 fn tls(connection: &Connection, authorities: &Path) -> Result<Tls> {
-    let read = crate::input::bytes;
-    let identity = connection.tls_cert.as_deref().zip(connection.tls_key.as_deref());
-    Ok(Tls {
+    let read = crate::input::pem;
+    let files = connection.tls_cert.as_deref().zip(connection.tls_key.as_deref());
+    let identity = files
+        .map(|(certificate, key)| Ok::<_, anyhow::Error>((read(certificate)?, read(key)?)))
+        .transpose()?;
+    let tls = Tls {
         authorities: read(authorities)?,
         domain: connection.tls_name.clone(),
-        identity: identity
-            .map(|(certificate, key)| Ok::<_, anyhow::Error>((read(certificate)?, read(key)?)))
-            .transpose()?,
-    })
+        identity,
+    };
+    let identity = tls.identity.as_ref().map(|(c, k)| (c.as_slice(), k.as_slice()));
+    check_client_tls(&tls.authorities, identity).map_err(|error| match (error.part, files) {
+        (TlsPart::Key, Some((certificate, key))) => {
+            anyhow!("{}: {error} (certificate: {})", key.display(), certificate.display())
+        }
+        (TlsPart::Certificate, Some((certificate, _))) => anyhow!("{}: {error}", certificate.display()),
+        (TlsPart::Key | TlsPart::Certificate, None) | (TlsPart::ClientAuthorities | TlsPart::ServerAuthorities, _) => {
+            anyhow!("{}: {error}", authorities.display())
+        }
+    })?;
+    Ok(tls)
 }
 
 /// A client that reads. It disturbs no controller.
@@ -61,8 +75,8 @@ pub async fn reader(connection: &Connection) -> Result<Client> {
     Ok(Client::connect(options(connection)?.observer()).await?)
 }
 
-/// A client that writes: of P4Runtime the primary. BF Runtime lets everybody write who names the
-/// program.
+/// A client that writes: of P4Runtime the primary. BF Runtime lets every client write that
+/// binds to the program.
 pub async fn writer(connection: &Connection) -> Result<Client> {
     let options = options(connection)?;
     if options.protocol == weir_client::Protocol::BfRuntime {

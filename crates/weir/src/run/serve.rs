@@ -7,7 +7,6 @@ use crate::cli::Run;
 use crate::output::Messages;
 use crate::threads;
 use anyhow::{Context, Result};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
@@ -263,9 +262,6 @@ impl Drop for Servers {
     }
 }
 
-/// Bytes that a file of certificates or keys has at most.
-const LONGEST_PEM: usize = 4 << 20;
-
 /// Certificates and keys, if there are any; checked, so that a server that was asked for either
 /// starts or is an error.
 pub fn tls(arguments: &Run, messages: &Messages) -> Result<Option<Tls>> {
@@ -273,25 +269,25 @@ pub fn tls(arguments: &Run, messages: &Messages) -> Result<Option<Tls>> {
         return Ok(None);
     };
     let authorities = arguments.tls_client_ca.as_deref();
+    let pem = crate::input::pem;
     let tls = Tls {
-        certificate: read_pem(certificate)?,
-        key: read_pem(key)?,
-        client_authorities: authorities.map(read_pem).transpose()?,
+        certificate: pem(certificate)?,
+        key: pem(key)?,
+        client_authorities: authorities.map(pem).transpose()?,
     };
     let file = |part| match part {
         TlsPart::Certificate => certificate.display(),
         TlsPart::Key => key.display(),
-        TlsPart::ClientAuthorities => authorities.unwrap_or(certificate).display(),
+        TlsPart::ClientAuthorities | TlsPart::ServerAuthorities => authorities.unwrap_or(certificate).display(),
     };
-    tls.check()
-        .map_err(|error| anyhow::anyhow!("{}: {error}", file(error.part)))?;
+    tls.check().map_err(|error| match error.part {
+        TlsPart::Key => anyhow::anyhow!("{}: {error} (certificate: {})", key.display(), certificate.display()),
+        part @ (TlsPart::Certificate | TlsPart::ClientAuthorities | TlsPart::ServerAuthorities) => {
+            anyhow::anyhow!("{}: {error}", file(part))
+        }
+    })?;
     for found in tls.out_of_date(SystemTime::now()) {
         messages.line(format!("warning: {}: {found}", file(found.part)));
     }
     Ok(Some(tls))
-}
-
-/// Reads a regular file.
-fn read_pem(path: &Path) -> Result<Vec<u8>> {
-    Ok(weir_files::read(path, weir_files::Readable::Regular, LONGEST_PEM)?)
 }

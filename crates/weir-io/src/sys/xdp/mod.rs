@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-const RIGHTS: &str = "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF";
+pub(crate) const RIGHTS: &str = "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK (or enough of `ulimit -l`)";
 
 /// How packets get from the driver to an [`XdpSocket`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
