@@ -304,7 +304,7 @@ async fn a_start_that_fails_for_an_address_leaves_the_file_as_it_was() {
 #[tokio::test]
 async fn a_file_with_one_wrong_bit_in_what_was_written_as_a_whole_is_refused() {
     let folder = folder();
-    let mut switch = Switch::start(folder.path(), &[]);
+    let switch = Switch::start(folder.path(), &[]);
     let client = switch.client().await;
     let table = client.table("t").unwrap();
     for key in 0..50 {
@@ -312,7 +312,7 @@ async fn a_file_with_one_wrong_bit_in_what_was_written_as_a_whole_is_refused() {
     }
     switch.0.terminate();
     // This start writes the file as a whole.
-    let mut switch = Switch::start(folder.path(), &[]);
+    let switch = Switch::start(folder.path(), &[]);
     assert_eq!(contents(&switch.client().await).await.len(), 50);
     switch.0.terminate();
     let (state, program) = (folder.path().join("state"), folder.path().join("program.p4"));
