@@ -44,7 +44,7 @@ pub fn instruction(program: &Program, kind: &InstKind) -> u32 {
 }
 
 /// The cost of the end of a basic block: 1; for a `select` one more for each eight words of its
-/// patterns, for a lookup one for each word of its keys, and, if these have masks or ranges, one for
+/// patterns, for a lookup one for each word of its keys and, if these have masks or ranges, one for
 /// each 64 entries that the table has room for, up to [`MOST_PER_LOOKUP`].
 #[must_use]
 pub fn terminator(program: &Program, terminator: &Terminator) -> u32 {

@@ -39,8 +39,8 @@ pub enum CompileError {
         /// Memory that compiling would take, in MiB, as estimated.
         megabytes: u64,
     },
-    /// A packet may do more work outside of loops than the interpreter allows: wide arithmetic (over
-    /// 64 bits), lists of patterns, lookups with masks or ranges in large tables.
+    /// A packet may do more work outside of loops than the interpreter allows: arithmetic on more
+    /// than 64 bits, lists of patterns, lookups with masks or ranges in large tables.
     #[error(
         "arithmetic on more than 64 bits, lists of patterns and lookups with masks or ranges may cost a packet up to {words} units, and {} are allowed in machine code",
         weir_interp::INSTRUCTION_BUDGET

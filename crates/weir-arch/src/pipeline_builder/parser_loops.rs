@@ -10,8 +10,8 @@ pub(crate) fn non_consuming_loops(parser: &Body) -> BTreeSet<BlockId> {
     loops_of(parser, |block| !block.can_fail())
 }
 
-/// The costs of a parser's basic blocks in the interpreter's limit on blocks: 1, and more if a block
-/// is expensive. A packet whose costs are within that limit is within the limit on instructions,
+/// The costs of a parser's basic blocks in the interpreter's limit on blocks: 1, and more for an
+/// expensive one. A packet whose costs are within that limit is within the limit on instructions,
 /// too.
 pub(crate) struct ParserCosts {
     /// By block, in loops and on paths between two loops.

@@ -251,8 +251,8 @@ impl Preprocessor<'_> {
         line
     }
 
-    /// Warns of tokens after a directive, which have no effect. Behind `#include` they may be a part
-    /// of the program: an error where warnings are not seen.
+    /// Warns of tokens after a directive, which have no effect. After `#include` they may be a part
+    /// of the program: an error if warnings are not shown.
     pub(super) fn warn_of_extra(&mut self, name: &str, extra: &[Token]) {
         let (Some(first), Some(last)) = (extra.first(), extra.last()) else {
             return;
