@@ -235,7 +235,10 @@ class Client:
         return text
 
     def run_all(self, lines):
-        """Executes lines whose output is short, some hundreds sent before the first is answered."""
+        """Executes lines whose output is short, AHEAD of them before the first is answered.
+
+        A refusal is raised once those have been executed.
+        """
         for first in range(0, len(lines), AHEAD):
             some = lines[first : first + AHEAD]
             for line in some:

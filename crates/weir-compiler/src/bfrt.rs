@@ -35,9 +35,6 @@ use weir_ir::target::{ControlSpec, ResourceKind, Target};
 use weir_ir::{Action, Annotation, ExternId, ExternInstance, Key, Loc, MatchKind, Program, Table, TableAction};
 use weir_proto::bfrt_info as info;
 
-/// Entries of a table whose size the source does not say.
-const DEFAULT_SIZE: u64 = 1024;
-
 /// The description of a program; `targets`, among them its own, say what externs are to a control
 /// plane.
 ///
@@ -190,7 +187,7 @@ impl<'p> Generator<'p> {
             }
             None => ("MatchAction_Direct", Vec::new()),
         };
-        let size = table.size.filter(|&n| n != 0).unwrap_or(DEFAULT_SIZE);
+        let size = table.capacity();
         let mut described = self.table(Kind::Table, &table.name, table_type, size, &table.annotations);
         described.depends_on = depends_on;
         described.has_const_default_action = Some(table.const_default);

@@ -80,10 +80,10 @@ pub struct Compilation {
 }
 
 impl Compilation {
-    /// Itself, if there was a thread for the compiler.
+    /// Returns the compilation unchanged.
     ///
     /// # Errors
-    /// There was none, so that nothing is known of the program.
+    /// No thread could be started, so nothing was compiled.
     pub fn started(self) -> Result<Self, NoThread> {
         match &self.no_thread {
             Some(error) => Err(error.clone()),

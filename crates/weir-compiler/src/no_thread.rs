@@ -5,8 +5,9 @@ use std::io;
 /// The system started no thread.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the system starts no thread for {purpose} ({reason}): the limit of processes and threads is reached; \
-     raise it (ulimit -u, pids.max of the control group, TasksMax of the service), or end other processes"
+    "the system starts no thread for {purpose} ({reason}): a limit of processes and threads (ulimit -u, \
+     pids.max of the control group, TasksMax of the service) or of memory (ulimit -v; the compiler's stack \
+     has 256 MiB of addresses) is reached; raise it, or end other processes"
 )]
 pub struct NoThread {
     purpose: &'static str,

@@ -2,11 +2,12 @@
 
 use crate::Target;
 use std::fs::metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Which regular file a path names. Two paths name the same file if these are equal, symbolic and
-/// hard links among them.
+/// Which regular file a path names. Paths with equal identities name the same file, also through
+/// symbolic and hard links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity(Place);
 
@@ -27,7 +28,10 @@ impl Identity {
         match metadata(&place) {
             Ok(found) if found.is_file() => Some(Identity(Place::Inode(found.dev(), found.ino()))),
             Ok(_) => None,
-            Err(_) => Some(Identity(Place::New(place))),
+            Err(error) if error.kind() == ErrorKind::NotFound && !place.starts_with("/proc") => {
+                Some(Identity(Place::New(place)))
+            }
+            Err(_) => None,
         }
     }
 }

@@ -15,6 +15,9 @@ const DESCRIPTORS: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self/fd", "/proc
 pub enum Readable {
     /// Regular files. Reading never waits for anybody.
     Regular,
+    /// Also pipes that the process has open already (`/dev/fd/N`, as the shell's `<(COMMAND)` gives
+    /// them). Reading waits for their writer.
+    Open,
     /// Also pipes, and `/dev/stdin` and `/dev/fd/N` whatever they are: for files that a user names.
     /// Reading waits for the writer.
     Streams,
@@ -23,8 +26,12 @@ pub enum Readable {
 impl Readable {
     fn allows(self, path: &Path, kind: FileType) -> bool {
         let is_descriptor = || DESCRIPTORS.iter().any(|d| path.starts_with(d));
-        let is_stream = || kind.is_fifo() || (kind.is_char_device() && is_descriptor());
-        kind.is_file() || (self == Readable::Streams && is_stream())
+        let is_stream = match self {
+            Readable::Regular => false,
+            Readable::Open => kind.is_fifo() && is_descriptor(),
+            Readable::Streams => kind.is_fifo() || (kind.is_char_device() && is_descriptor()),
+        };
+        kind.is_file() || is_stream
     }
 }
 
@@ -64,7 +71,7 @@ fn open(path: &Path, readable: Readable) -> std::io::Result<File> {
     let flags = match readable {
         // Another file may have taken the name since the check.
         Readable::Regular => libc::O_NONBLOCK | libc::O_NOCTTY,
-        Readable::Streams => libc::O_NOCTTY,
+        Readable::Open | Readable::Streams => libc::O_NOCTTY,
     };
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }

@@ -109,8 +109,8 @@ fn list(names: &[String]) -> String {
     names.join(", ")
 }
 
-/// The capabilities that a sentence names, as `setcap` takes them. `setcap` replaces those that the
-/// program has: what AF_PACKET needs is always among them.
+/// The capabilities that a sentence names, as `setcap` takes them. `setcap` replaces all of
+/// the file, so CAP_NET_RAW, which AF_PACKET needs, is always listed.
 fn capabilities(right: &str) -> String {
     let mut all = vec!["cap_net_raw".to_owned()];
     let words = right.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

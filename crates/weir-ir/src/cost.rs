@@ -84,7 +84,7 @@ fn searched_entries(table: &Table) -> u64 {
         MatchKind::Exact | MatchKind::Lpm | MatchKind::Selector => false,
     };
     match table.keys.iter().any(is_searched) {
-        true => table.size.unwrap_or(0).max(table.entries.len() as u64),
+        true => table.capacity().max(table.entries.len() as u64),
         false => 0,
     }
 }

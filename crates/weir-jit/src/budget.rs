@@ -4,8 +4,8 @@
 //! The need is estimated from the fused and folded body, before the analyses and the code generator
 //! allocate what they keep per block, instruction and header. The factors are measurements rounded
 //! up (docs/internals/lab-notes.md). Folding itself copies no more than the body has
-//! ([`weir_ir::passes::fold_paths`]). Time is not limited: register allocation grows with the
-//! square of the values that one block has in use.
+//! ([`weir_ir::passes::fold_paths`]). Time is not limited: register allocation takes time
+//! quadratic in the number of values live in one block.
 
 use crate::error::CompileError;
 use weir_ir::cost;

@@ -77,7 +77,14 @@ impl Address {
                     let refused = connected.err().ok_or_else(|| in_use("a process listens at it"))?;
                     match refused.kind() {
                         ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
-                        // A full backlog, a socket of another kind, one of another user.
+                        // It was removed in the meantime.
+                        ErrorKind::NotFound => {}
+                        ErrorKind::PermissionDenied => {
+                            let message = "found a socket of another user, which may be in use; choose \
+                                           another path, or remove it if it is not";
+                            return Err(std::io::Error::new(ErrorKind::AddrInUse, message));
+                        }
+                        // A full backlog, a socket of another kind.
                         _ => return Err(in_use(&refused.to_string())),
                     }
                 }

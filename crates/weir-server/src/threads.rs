@@ -1,7 +1,7 @@
 //! Threads for work that would delay the thread that serves all clients.
 //!
 //! Tokio's blocking pool panics, or leaves the work in its queue for good, when the system starts
-//! no thread. Here that is an error, and the caller still has its work.
+//! no thread. Here that is an error, or the calling thread does the work.
 
 use crate::refusal::Refusal;
 use std::io;

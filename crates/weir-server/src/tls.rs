@@ -275,7 +275,10 @@ fn usage(der: &CertificateDer<'_>) -> Result<Usage, String> {
         client: extended
             .as_ref()
             .is_none_or(|e| allows(e.value.client_auth, e.value.any)),
-        authority: certificate.is_ca(),
+        // Extensions came with version 3. A certificate that signed itself is an anchor for itself.
+        authority: certificate.is_ca()
+            || certificate.version() != X509Version::V3
+            || certificate.subject() == certificate.issuer(),
     })
 }
 
@@ -288,7 +291,8 @@ fn check_authorities(pem: &[u8], provider: Arc<CryptoProvider>) -> Result<(), Tl
         let usage = usage(&authority).map_err(|why| wrong(format!("certificate {number} of it {why}")))?;
         if !usage.authority {
             return Err(wrong(format!(
-                "certificate {number} of it is not that of an authority: expected basicConstraints with CA:TRUE"
+                "certificate {number} of it is not that of an authority: expected basicConstraints with \
+                 CA:TRUE, or a certificate that signed itself"
             )));
         }
         let added = roots.add(authority);
@@ -362,6 +366,20 @@ fn why_no_base64(pem: &[u8]) -> String {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn the_authority_of_a_client_may_be_the_client_s_own_certificate() {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let checked = |pem: &[u8]| check_authorities(pem, Arc::clone(&provider));
+        let own = include_bytes!("../tests/shared/tls/signed_itself.pem");
+        assert_eq!(checked(own), Ok(()));
+        let issued = include_bytes!("../tests/shared/tls/server.pem");
+        let refused = checked(issued).unwrap_err();
+        assert!(
+            refused.reason.contains("expected basicConstraints with CA:TRUE"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn texts_that_are_not_pem_are_refused_in_words() {

@@ -219,7 +219,7 @@ fn append_piece(to: &mut Vec<u8>, piece: &Kept) {
 }
 
 /// Where the record of the program begins, and how many bytes of the file were complete before it
-/// took its name. Files of the version before do not say that: 0.
+/// took its name: 0 for files of version 02, which do not record it.
 fn first_part(path: &str, bytes: &[u8]) -> Result<(usize, usize), StateError> {
     if bytes.starts_with(MAGIC_BEFORE) {
         return Ok((MAGIC_BEFORE.len(), 0));
@@ -242,7 +242,7 @@ fn first_part(path: &str, bytes: &[u8]) -> Result<(usize, usize), StateError> {
         Some((range.end, usize::try_from(number).ok()?))
     });
     let Some((begin, whole)) = start else {
-        let why = "the record of the length does not match its checksum".to_owned();
+        let why = "the record of the length is damaged or incomplete".to_owned();
         return Err(StateError::Damaged { path, at, why });
     };
     if bytes.len() < whole {
@@ -279,7 +279,7 @@ impl Saved {
             why: why.to_owned(),
         };
         let Next::Frame(Kind::Begin, range) = frame::next(&bytes, at) else {
-            return Err(damaged(at, "the record of the program does not match its checksum"));
+            return Err(damaged(at, "the record of the program is damaged or incomplete"));
         };
         let begin = postcard::from_bytes(&bytes[range.clone()]);
         let begin: Begin = begin.map_err(|_| damaged(at, "the record of the program cannot be read"))?;
@@ -289,17 +289,14 @@ impl Saved {
             match frame::next(&bytes, at) {
                 Next::End | Next::Torn | Next::Damaged if at < whole => {
                     let why = format!(
-                        "the record there does not match its checksum, and the first {whole} bytes \
-                         were complete before the file took its name"
+                        "the record there is damaged or incomplete, and the first {whole} bytes were \
+                         complete before the file took its name"
                     );
                     return Err(damaged(at, &why));
                 }
                 Next::End | Next::Torn => break at,
                 Next::Damaged => {
-                    return Err(damaged(
-                        at,
-                        "the record there does not match its checksum, and others follow it",
-                    ));
+                    return Err(damaged(at, "the record there is damaged, and others follow it"));
                 }
                 Next::Frame(Kind::Begin | Kind::Whole, _) => {
                     return Err(damaged(at, "a record of the beginning of a file stands there"));

@@ -1,9 +1,9 @@
 //! How the file is made of frames: length (32 bits, little-endian) and CRC-32 (the same) of what
 //! follows, which is a byte for its kind, and its contents.
 //!
-//! The first frame says how many bytes were written before the file took its name. These are
-//! complete, so damage there is damage; a frame that is cut off can stand only after them, where
-//! batches are appended.
+//! The first frame says how many bytes were written before the file took its name. A damaged or
+//! incomplete frame among these bytes is an error. Only after them, where batches are appended, may
+//! the last frame be incomplete.
 
 use std::ops::Range;
 
@@ -50,8 +50,8 @@ pub fn append(to: &mut Vec<u8>, kind: Kind, contents: &[u8]) {
     to.extend_from_slice(contents);
 }
 
-/// The first bytes of a file of which so many bytes are written at once. Their number does not
-/// depend on it.
+/// The header of a file whose first `whole` bytes are written before it gets its name. It has the
+/// same length for every `whole`.
 pub fn start(whole: u64) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     append(&mut bytes, Kind::Whole, &whole.to_le_bytes());
@@ -77,8 +77,12 @@ pub fn next(bytes: &[u8], at: usize) -> Next {
     if rest.is_empty() {
         return Next::End;
     }
-    // A file that was longer before the power went may end in zeros.
-    let is_blank = || rest.iter().all(|b| *b == 0);
+    // A file that was longer before the power went may end in zeros. A wrong length may point
+    // beyond the frames that follow.
+    let torn = || match rest.iter().any(|b| *b != 0) && ends_in_frames(rest) {
+        true => Next::Damaged,
+        false => Next::Torn,
+    };
     let number = |from: usize| {
         rest.get(from..from + 4)
             .and_then(|b| b.try_into().ok())
@@ -88,20 +92,45 @@ pub fn next(bytes: &[u8], at: usize) -> Next {
         return Next::Torn;
     };
     let Some(framed) = rest.get(HEAD..HEAD.saturating_add(length as usize)) else {
-        return Next::Torn;
+        return torn();
     };
     if crc32fast::hash(framed) != check || framed.is_empty() {
         let is_last = HEAD + length as usize == rest.len();
-        return if is_last || is_blank() {
-            Next::Torn
-        } else {
-            Next::Damaged
-        };
+        let is_blank = rest.iter().all(|b| *b == 0);
+        return if is_last || is_blank { torn() } else { Next::Damaged };
     }
     match Kind::of(framed[0]) {
         Some(kind) => Next::Frame(kind, at + HEAD + 1..at + HEAD + framed.len()),
         None => Next::Damaged,
     }
+}
+
+/// Whether the file's end is complete frames, one after the other, that begin at a later place of
+/// `rest` than its first.
+///
+/// It hashes at most twice as many bytes as there are, and looks no further then: a place where a
+/// frame may begin has the number of a kind and a length that fits.
+fn ends_in_frames(rest: &[u8]) -> bool {
+    let mut to_hash = rest.len().saturating_mul(2);
+    (1..rest.len().saturating_sub(HEAD)).any(|start| {
+        let mut at = start;
+        while let Some((end, check)) = frame_ends(rest, at).filter(|(end, _)| end - at <= to_hash) {
+            to_hash -= end - at;
+            if crc32fast::hash(&rest[at + HEAD..end]) != check {
+                return false;
+            }
+            at = end;
+        }
+        at == rest.len()
+    })
+}
+
+/// Where a frame ends whose head may stand at a place, and its checksum.
+fn frame_ends(bytes: &[u8], at: usize) -> Option<(usize, u32)> {
+    let number = |from: usize| Some(u32::from_le_bytes(bytes.get(from..from + 4)?.try_into().ok()?));
+    Kind::of(*bytes.get(at + HEAD)?)?;
+    let end = (at + HEAD).checked_add(number(at)? as usize)?;
+    (end > at + HEAD && end <= bytes.len()).then_some((end, number(at + 4)?))
 }
 
 #[cfg(test)]
@@ -119,6 +148,13 @@ mod tests {
         assert_eq!(next(&file, file.len()), Next::End);
         for cut in second + 1..file.len() {
             assert_eq!(next(&file[..cut], second), Next::Torn, "{cut}");
+        }
+        for bit in 0..8 * HEAD {
+            let mut wrong = file.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(next(&wrong, 0), Next::Damaged, "{bit}: complete frames follow");
+            wrong.truncate(file.len() - 1);
+            assert_ne!(next(&wrong, 0), Next::End, "{bit}");
         }
         file[9] ^= 1;
         assert_eq!(next(&file, 0), Next::Damaged);

@@ -290,7 +290,7 @@ impl Thread {
             return Ok(());
         }
         let mut bytes = self.since(0).map_err(StateError::io("read", &self.target.path()))?;
-        // A file that was placed by this thread has this version's beginning.
+        // `take_place` only places files of the current version, so the first bytes are its header.
         let start = frame::start(bytes.len() as u64);
         bytes[..start.len()].copy_from_slice(&start);
         self.replace(&bytes)

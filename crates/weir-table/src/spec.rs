@@ -4,7 +4,7 @@ use crate::entry::EntryAction;
 use weir_ir::{ActionCall, ActionId, Entry as ProgramEntry, ExternId, MatchKind, Program, TableId};
 
 /// Entries of a table that gives no `size`, as in P4Info.
-pub const DEFAULT_SIZE: u64 = 1024;
+pub const DEFAULT_SIZE: u64 = weir_ir::DEFAULT_TABLE_SIZE;
 
 /// A key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl TableSpec {
             Some(e) if selectors.contains(&program.externs[e].type_name.as_str()) => Implementation::Selector(e),
             Some(e) => Implementation::Profile(e),
         };
-        let size = table.size.filter(|&s| s > 0).unwrap_or(DEFAULT_SIZE);
+        let size = table.capacity();
         TableSpec {
             name: table.name.clone(),
             keys,

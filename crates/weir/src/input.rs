@@ -20,9 +20,9 @@ pub fn regular(path: &Path) -> Result<Vec<u8>> {
 /// Bytes that a file of certificates or keys has at most.
 const PEM_LIMIT: usize = 4 << 20;
 
-/// Reads a regular file of certificates or keys.
-pub fn pem(path: &Path) -> Result<Vec<u8>> {
-    Ok(weir_files::read(path, Readable::Regular, PEM_LIMIT)?)
+/// Reads a file of certificates or keys.
+pub fn pem(path: &Path, readable: Readable) -> Result<Vec<u8>> {
+    Ok(weir_files::read(path, readable, PEM_LIMIT)?)
 }
 
 /// Most bytes of a file of entries: some ten million of them.

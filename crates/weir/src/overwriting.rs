@@ -14,16 +14,16 @@ impl InUse {
         InUse::default()
     }
 
-    /// One more that is read, or written by its own rules.
+    /// Adds a file that is read, or that is replaced safely (the state).
     pub fn read(&mut self, path: &Path, part: impl Into<String>) {
         self.0
             .extend(Identity::of(path).map(|identity| (identity, part.into())));
     }
 
-    /// One more that is written.
+    /// Adds a file that is written.
     ///
     /// # Errors
-    /// It has another part already.
+    /// The file is in use already.
     pub fn write(&mut self, path: &Path, part: impl Into<String>) -> Result<()> {
         let part = part.into();
         let Some(identity) = Identity::of(path) else {

@@ -63,7 +63,8 @@ pub fn run(arguments: &Run, messages: &Messages) -> Result<u8> {
     let (sender, events) = channel();
     let hangup = supervisor::Hangup::of(arguments);
     supervisor::listen(&sender)?;
-    // Nothing of the state's file changes before all else that can fail.
+    // Addresses are bound before the state file changes: a port in use is the usual failure of a
+    // start.
     let listening = match arguments.is_served() {
         true => Some(serve::Listening::open(arguments, tls)?),
         false => None,

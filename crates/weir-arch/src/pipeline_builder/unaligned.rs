@@ -1,6 +1,7 @@
 //! Headers that do not begin and end at whole bytes have no compiled form. Before a parser extracts
-//! one, the packet is punted, and the driver processes it from its start. No call with effects may
-//! precede such a place, nor a parser's loop, which packets leave in the same way.
+//! one, the packet is punted, and the driver processes it from its start. Packets may also be
+//! punted from a parser's loop. No call with effects may precede either place, as the driver would
+//! repeat it.
 
 use weir_ir::passes::written;
 use weir_ir::{BlockId, Body, HeaderId, InstKind, Loc, Mark, Operand, Program, Rvalue, Terminator, VarId};

@@ -10,9 +10,6 @@ use weir_ir::{
 };
 use weir_proto::p4::config::v1 as pb;
 
-/// Entries a table has room for where the source does not say.
-const DEFAULT_SIZE: u64 = 1024;
-
 /// Actions described to the control plane, one per name: those of tables, and those that a control
 /// calls directly. Actions that only other actions call were inlined there.
 pub(crate) fn described_actions(program: &Program) -> impl Iterator<Item = &Action> {
@@ -94,7 +91,7 @@ impl Generator<'_> {
 
     fn table(&mut self, table: &Table) -> pb::Table {
         let default = table.actions.get(table.default_action.action);
-        let size = table.size.filter(|&n| n != 0).unwrap_or(DEFAULT_SIZE);
+        let size = table.capacity();
         let const_default = default
             .filter(|_| table.const_default)
             .map(|a| self.action_id(a.action));

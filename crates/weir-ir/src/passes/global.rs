@@ -23,9 +23,9 @@ use std::collections::{BTreeSet, HashMap};
 const STATE_BUDGET: usize = 8 << 20;
 /// Instructions that a block may have to be copied to a predecessor that knows how it ends.
 const COPY_LIMIT: usize = 24;
-/// Ways that are copied in a round, per block of the body.
+/// Paths that are duplicated per round, per block of the body.
 const COPIES_PER_BLOCK: usize = 2;
-/// Instructions that are copied to predecessors in all rounds: as many as the body has, and these.
+/// Limit of duplicated instructions over all rounds, beyond the body's own size.
 const COPIED_BESIDES: usize = 50_000;
 /// Instructions and ends of blocks that are copied for packets that failed in the parser.
 const ERROR_PATH_LIMIT: usize = 400;
@@ -55,7 +55,8 @@ pub fn fold_paths(scope: Scope<'_>, body: &mut Body, rounds: usize) {
     }
 }
 
-/// [`fold`], until nothing changes; `to_copy` as there.
+/// Repeats [`fold`] until nothing changes, for at most `rounds` rounds. `to_copy` is the number of
+/// instructions that may still be duplicated.
 fn fold_rounds(scope: Scope<'_>, body: &mut Body, rounds: usize, to_copy: &mut usize) {
     for _ in 0..rounds {
         let mut changed = false;
@@ -657,7 +658,8 @@ fn fold(scope: Scope<'_>, body: &mut Body, to_copy: &mut usize) -> bool {
 }
 
 /// Follows control from a block whose start is known: the instructions on the way and where it
-/// ends, if at least one branch on the way is decided. They are `to_copy` at most.
+/// ends, if at least one branch on the way is decided. Returns at most `to_copy`
+/// instructions.
 fn thread(body: &Body, mut local: Local<'_>, start: BlockId, to_copy: usize) -> Option<(Vec<Inst>, BlockId)> {
     let limit = COPY_LIMIT.min(to_copy);
     let (mut at, mut insts, mut best) = (start, Vec::new(), None);

@@ -142,7 +142,16 @@ pub struct Table {
     pub loc: Loc,
 }
 
+/// The entries of a table whose source gives no `size`, or 0.
+pub const DEFAULT_TABLE_SIZE: u64 = 1024;
+
 impl Table {
+    /// How many entries the control plane may add at least.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.size.filter(|&size| size > 0).unwrap_or(DEFAULT_TABLE_SIZE)
+    }
+
     /// A table without keys and actions.
     #[must_use]
     pub fn new(name: String) -> Self {

@@ -3,8 +3,8 @@
 //! It is weir's own: each side writes JSON objects, one a line. The server begins with a
 //! [`Greeting`]; then each [`Request`] has a [`Reply`]. It is served on the loopback interface
 //! only, as it has no authentication, like bmv2's Thrift. A client of Thrift is answered with a
-//! line that says so. A client more than the switch serves gets a [`Reply::Error`] instead of the
-//! greeting.
+//! line that says so. A client beyond the limit of connections gets a [`Reply::Error`] instead of
+//! the greeting.
 
 use super::runtime::{self, Info, Names, Output, PortChange};
 use serde::{Deserialize, Serialize};

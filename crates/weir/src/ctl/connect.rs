@@ -45,9 +45,10 @@ fn from_environment() -> Result<Options> {
     }
 }
 
-/// The files of certificates and keys; checked, because the connection fails without their names.
+/// The files of certificates and keys. They are checked here, because errors of the connection do
+/// not name the file.
 fn tls(connection: &Connection, authorities: &Path) -> Result<Tls> {
-    let read = crate::input::pem;
+    let read = |path| crate::input::pem(path, weir_files::Readable::Open);
     let files = connection.tls_cert.as_deref().zip(connection.tls_key.as_deref());
     let identity = files
         .map(|(certificate, key)| Ok::<_, anyhow::Error>((read(certificate)?, read(key)?)))

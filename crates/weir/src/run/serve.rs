@@ -269,7 +269,7 @@ pub fn tls(arguments: &Run, messages: &Messages) -> Result<Option<Tls>> {
         return Ok(None);
     };
     let authorities = arguments.tls_client_ca.as_deref();
-    let pem = crate::input::pem;
+    let pem = |path| crate::input::pem(path, weir_files::Readable::Regular);
     let tls = Tls {
         certificate: pem(certificate)?,
         key: pem(key)?,

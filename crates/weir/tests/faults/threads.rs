@@ -1,4 +1,5 @@
-//! A system that starts no thread: commands end with 2, a switch goes on and loads programs later.
+//! A system that starts no thread: commands end with 2, a switch keeps running, and loads programs
+//! later.
 
 use crate::bench::{Bench, LONG, end, errno};
 use std::fs;
