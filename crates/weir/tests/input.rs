@@ -157,7 +157,9 @@ fn a_program_from_a_control_plane_names_and_shows_no_file_of_the_machine() {
         // Until a packet has met the new program's branch, with the traces read so that they do not
         // fill the pipe.
         let mut some = lines.by_ref().take(100_000);
-        let shown = some.find(|line| line.contains("p4_device_config:13:")).expect("a trace");
+        let shown = some
+            .find(|line| line.contains("p4_device_config:13:"))
+            .expect("a trace");
         assert!(!shown.contains("secret"), "{shown}");
         loading.join().unwrap()
     });
