@@ -289,7 +289,7 @@ fn a_missing_right_is_named() {
         assert_eq!(became, 0);
         let error = XdpSocket::open("wa", &XdpOptions::default()).unwrap_err().to_string();
         assert!(
-            error.starts_with("opening AF_XDP on `wa` needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF"),
+            error.starts_with("opening AF_XDP on `wa` needs CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK"),
             "{error}"
         );
     });
