@@ -47,13 +47,28 @@ fn send_all(device: &mut dyn Device, frames: &[Vec<u8>]) {
     }
 }
 
+/// Opens a socket once the program of the one before is gone. A process that another test starts has
+/// copies of all descriptors until it executes its program, and with them holds the interface.
+fn open_next(name: &str, options: &XdpOptions) -> XdpSocket {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match XdpSocket::open(name, options) {
+            Ok(socket) => return socket,
+            Err(error) if error.to_string().contains("File exists") && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn frames_cross_in_both_modes_unchanged_in_order_and_counted() {
     in_namespace(|| {
         pair("");
         for (a, b) in [(XdpMode::Generic, XdpMode::Auto), (XdpMode::Native, XdpMode::Native)] {
-            let mut a = XdpSocket::open("wa", &mode(a)).unwrap();
-            let mut b = XdpSocket::open("wb", &mode(b)).unwrap();
+            let mut a = open_next("wa", &mode(a));
+            let mut b = open_next("wb", &mode(b));
             let sent: Vec<_> = (0..500).map(|i| frame(i, 60 + i * 29 % 1455)).collect();
             for part in sent.chunks(100) {
                 send_all(&mut a, part);
