@@ -9,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use weir_compiler::NoThread;
 
@@ -39,7 +40,8 @@ impl From<NoThread> for Refusal {
     }
 }
 
-/// Runs `work` on a thread that serves no client. It is completed even if the future is dropped.
+/// Runs `work` on a thread that serves no client, within the caller's runtime: a [`crate::DataPlane`]
+/// may start tasks of it. It is completed even if the future is dropped.
 ///
 /// # Errors
 /// There is no thread for this purpose, or `work` panicked.
@@ -48,7 +50,9 @@ pub async fn run<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let (reply, result) = oneshot::channel();
+    let runtime = Handle::current();
     let job = Box::new(move || {
+        let _within = runtime.enter();
         // The caller may have left.
         let _ = reply.send(work());
     });
@@ -63,7 +67,9 @@ pub async fn run<T: Send + 'static>(
 /// `work` panicked.
 pub async fn run_somewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     let (reply, result) = oneshot::channel();
+    let runtime = Handle::current();
     let job = Box::new(move || {
+        let _within = runtime.enter();
         let _ = reply.send(work());
     });
     if let Err((job, _)) = give(job) {
@@ -129,5 +135,7 @@ mod tests {
             Err::<(), _>(Failure::Panicked)
         );
         assert_eq!(run_somewhere(|| 2).await, Ok(2));
+        let within = run("a test", || tokio::spawn(async { 3 })).await;
+        assert_eq!(within.expect("the runtime is there").await.ok(), Some(3));
     }
 }
