@@ -47,8 +47,8 @@ fn send_all(device: &mut dyn Device, frames: &[Vec<u8>]) {
     }
 }
 
-/// Opens a socket once the program of the one before is gone. A process that another test starts has
-/// copies of all descriptors until it executes its program, and with them holds the interface.
+/// Opens a socket once the program of the one before is gone. A process that another test starts
+/// has copies of all descriptors until it executes its program, and with them holds the interface.
 fn open_next(name: &str, options: &XdpOptions) -> XdpSocket {
     let end = Instant::now() + Duration::from_secs(10);
     loop {

@@ -40,8 +40,8 @@ impl From<NoThread> for Refusal {
     }
 }
 
-/// Runs `work` on a thread that serves no client, within the caller's runtime: a [`crate::DataPlane`]
-/// may start tasks of it. It is completed even if the future is dropped.
+/// Runs `work` on a thread that serves no client, within the caller's runtime: a
+/// [`crate::DataPlane`] may start tasks of it. It is completed even if the future is dropped.
 ///
 /// # Errors
 /// There is no thread for this purpose, or `work` panicked.

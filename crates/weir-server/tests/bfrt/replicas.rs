@@ -20,7 +20,7 @@ fn numbered(command: Command, number: usize) -> Command {
     Arc::new(move |_, switch: &mut Switch| command(number, switch))
 }
 
-/// Turns a switch into a replica without timers.
+/// Makes a switch a replica without timers.
 pub fn follows(switch: &mut Switch) {
     if let Ok(generators) = switch.generators_mut() {
         generators.set_leader(false);
