@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use weir_ir::passes::{Scope, VarSet, eliminate_dead, fold_paths, optimize, propagate, unread_fields};
 use weir_ir::print::print_body;
 use weir_ir::verify::verify;
-use weir_ir::{HeaderId, Program, VarId};
+use weir_ir::{BlockId, HeaderId, MatchKind, Program, TableId, VarId};
 
 /// The body of a block.
 fn shown(program: &mut Program, role: &str) -> String {
@@ -441,4 +441,19 @@ fn a_body_of_many_branches_does_not_grow_without_bound() {
     fold_paths(scope, &mut body, 8);
     let insts: usize = body.blocks.iter().map(|(_, block)| block.insts.len()).sum();
     assert!((2 * IFS..200_000).contains(&insts), "{insts}");
+}
+
+#[test]
+fn a_lookup_with_masks_costs_by_the_entries_that_its_table_has_room_for() {
+    let mut program = program(PARSER, CONTROL);
+    let lookup = block(&mut program, "ingress").body.blocks[BlockId::new(0)]
+        .terminator
+        .clone();
+    let table = TableId::new(0);
+    for (size, cost) in [(None, 17), (Some(0), 17), (Some(640), 11), (Some(1 << 40), 1001)] {
+        program.tables[table].size = size;
+        assert_eq!(weir_ir::cost::terminator(&program, &lookup), cost, "{size:?}");
+    }
+    program.tables[table].keys[0].match_kind = MatchKind::Exact;
+    assert_eq!(weir_ir::cost::terminator(&program, &lookup), 1);
 }
