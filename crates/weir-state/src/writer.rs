@@ -292,7 +292,11 @@ impl Thread {
         let mut bytes = self.since(0).map_err(StateError::io("read", &self.target.path()))?;
         // `take_place` only places files of the current version, so the first bytes are its header.
         let start = frame::start(bytes.len() as u64);
-        bytes[..start.len()].copy_from_slice(&start);
+        let Some(header) = bytes.get_mut(..start.len()) else {
+            let cut = std::io::ErrorKind::UnexpectedEof.into();
+            return Err(StateError::io("read", &self.target.path())(cut));
+        };
+        header.copy_from_slice(&start);
         self.replace(&bytes)
     }
 

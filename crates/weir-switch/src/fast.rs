@@ -92,6 +92,8 @@ pub(crate) struct FastPath {
     is_fresh: bool,
     /// The least capacity of the tables, in entries.
     min_entries: usize,
+    /// Whether packets access tables or state in order, in any stage.
+    accesses_state: bool,
 }
 
 impl Clone for FastPath {
@@ -131,6 +133,7 @@ impl FastPath {
             buffer: Vec::new(),
             is_fresh: true,
             min_entries,
+            accesses_state: self.accesses_state,
         }
     }
 }
@@ -195,7 +198,11 @@ impl FastPath {
                 on_hit => *on_hit,
             })
             .collect();
+        let accesses_state = std::iter::once(&main_stage)
+            .chain(&egress)
+            .any(|stage| stage.fused.pipeline.accesses_state());
         Ok(FastPath {
+            accesses_state,
             headroom: main_stage.headroom().max(egress.as_ref().map_or(0, Stage::headroom)),
             main_stage,
             egress,
@@ -295,10 +302,9 @@ impl Switch {
     /// Whether packets must run one by one: those that stay within the switch would access state
     /// after others that were received later.
     fn is_serial(&self, fast: &FastPath) -> bool {
-        let mut stages = std::iter::once(&fast.main_stage).chain(&fast.egress);
         self.packet_order == PacketOrder::Serial
             && (fast.egress.is_some() || fast.main_stage.fused.recirculates || self.has_loopback())
-            && stages.any(|stage| stage.fused.pipeline.accesses_state())
+            && fast.accesses_state
     }
 
     /// Bytes that must lie before a packet for [`Switch::forward`].

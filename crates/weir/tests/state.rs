@@ -242,23 +242,20 @@ async fn entries_of_the_command_line_are_for_the_first_start() {
     assert_eq!(contents(&switch.client().await).await, [(7, 8)].into());
 }
 
+/// A start that is to be refused: its exit code and messages. If it is not, it ends by itself.
+fn refused(program: &Path, state: &Path, more: &[&str]) -> (i32, String) {
+    let (program, state) = (program.to_str().unwrap(), state.to_str().unwrap());
+    let run = ["run", program, "--state", state, "-i", "1@null", "--time", "1s"];
+    let (code, _, said) = weir(&[&run, more].concat());
+    (code, said)
+}
+
 #[test]
 fn two_switches_do_not_share_a_file_and_other_files_are_left_alone() {
     let folder = folder();
     let _first = Switch::start(folder.path(), &[]);
     let program = folder.path().join("program.p4");
-    let second = |state: &Path| {
-        let run = [
-            "run",
-            program.to_str().unwrap(),
-            "-i",
-            "1@null",
-            "--p4runtime",
-            "127.0.0.1:0",
-        ];
-        let (code, _, said) = weir(&[&run[..], &["--state", state.to_str().unwrap()]].concat());
-        (code, said)
-    };
+    let second = |state: &Path| refused(&program, state, &["--p4runtime", "127.0.0.1:0"]);
     let (code, said) = second(&folder.path().join("state"));
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("another switch keeps its state in"), "{said}");
@@ -282,18 +279,8 @@ async fn a_start_that_fails_for_an_address_leaves_the_file_as_it_was() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let program = folder.path().join("program.p4");
-    let own = [
-        "run",
-        program.to_str().unwrap(),
-        "--state",
-        state.to_str().unwrap(),
-        "-i",
-        "1@null",
-        "--time",
-        "1s",
-    ];
     for server in [&["--p4runtime", "127.0.0.1:0", "--http"][..], &["--p4runtime"]] {
-        let (code, _, said) = weir(&[&own[..], server, &[&taken]].concat());
+        let (code, said) = refused(&program, &state, &[server, &[&taken]].concat());
         assert_eq!(code, 2, "{said}");
         assert!(said.contains("cannot listen at"), "{said}");
         assert_eq!(std::fs::read(&state).unwrap(), bytes, "{server:?}: {said}");
@@ -320,19 +307,7 @@ async fn a_file_with_one_wrong_bit_in_what_was_written_as_a_whole_is_refused() {
     let at = bytes.len() - 100;
     bytes[at] ^= 1;
     std::fs::write(&state, &bytes).unwrap();
-    let run = [
-        "run",
-        program.to_str().unwrap(),
-        "-i",
-        "1@null",
-        "--p4runtime",
-        "127.0.0.1:0",
-        "--time",
-        "50ms",
-        "--state",
-        state.to_str().unwrap(),
-    ];
-    let (code, _, said) = weir(&run);
+    let (code, said) = refused(&program, &state, &["--p4runtime", "127.0.0.1:0"]);
     assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("is damaged at byte") && said.contains("Restore the file from a copy"),
